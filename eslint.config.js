@@ -41,6 +41,14 @@ const NO_DEEP_IMPORTS = {
   ],
 };
 
+/** What asks name servers, in front of all requests, what each connected client is called. */
+const NO_REPORTS = {
+  'no-restricted-properties': [
+    'error',
+    { object: 'process', property: 'report', message: 'A report of Node looks up the names of connected clients.' },
+  ],
+};
+
 const HTTP = ['hono', 'hono/*', '@hono/*', 'node:http'];
 
 export default defineConfig(
@@ -54,7 +62,10 @@ export default defineConfig(
     'packages/model-*/',
   ]),
   js.configs.recommended,
-  { languageOptions: { globals: NODE_GLOBALS }, rules: { ...NO_DEEP_IMPORTS, eqeqeq: 'error', 'no-console': 'off' } },
+  {
+    languageOptions: { globals: NODE_GLOBALS },
+    rules: { ...NO_DEEP_IMPORTS, ...NO_REPORTS, eqeqeq: 'error', 'no-console': 'off' },
+  },
   // What a browser runs.
   {
     files: ['examples/*/page/*.jsx'],

@@ -61,6 +61,11 @@ const OPTIONS = {
   },
   documents: { type: 'string', value: 'N', help: 'for --quick-peers: how many [30000]' },
   base: { type: 'string', value: 'DIR', help: 'a built tree of another commit, for the suite `commits`' },
+  million: {
+    type: 'string',
+    value: 'N',
+    help: 'for the suite `cluster-two-vectors`: also loads N passages, which takes an hour for a million; SIGUSR2 ends the loading, and measures what is there',
+  },
   work: {
     type: 'string',
     value: 'DIR',
@@ -91,7 +96,8 @@ await main(async (args) => {
     const { quickPeers } = await import('./quick-peers/run.mjs');
     return quickPeers({ data, cache, out: resolve(out), documents, smoke, command });
   }
-  const options = { size, data, peers, base, work: resolve(values.work) };
+  const million = wholeNumber(values, 'million', 1);
+  const options = { size, data, peers, base, million, work: resolve(values.work) };
   mkdirSync(options.work, { recursive: true });
   const log = (text) => line(text);
   const context = createContext({ ...options, prepare: values.prepare, log });

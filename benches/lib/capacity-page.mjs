@@ -1,6 +1,6 @@
 // The tables of docs/design/capacity.md: what a cluster of so many documents needs, computed from what was measured. Between
 // `<!-- capacity: NAME -->` and `<!-- end -->` stands what is made from the records of the suites `cluster-capacity`, `cluster`, `http` and
-// `sparse-search`.
+// `sparse-search`, and what is made from that of `cluster-two-vectors`.
 import { figure } from './rows.mjs';
 
 const BLOCK = /<!-- capacity: (\w+) -->\n[\s\S]*?<!-- end -->/g;
@@ -33,13 +33,15 @@ export function constantsOf(records) {
   // The smallest shard comes first: what is left of a search where there is next to nothing to search.
   const perSearch = row(capacity, 'a search,').sparrow / MILLION;
   const large = largeShard(http);
+  const perDocument = (large.seconds - perSearch) / large.documents;
   return {
     encode: row(capacity, 'encoding a passage').sparrow / MILLION,
     write: row(capacity, 'writing and merging').sparrow / MILLION,
     stored: row(capacity, 'a document on the disk').sparrow,
     searched: row(capacity, 'of which searches read').sparrow,
     perSearch,
-    perDocument: (large.seconds - perSearch) / large.documents,
+    perDocument,
+    inShard: (documents) => documents * perDocument,
     translate: row(cluster, 'a search, a text').detail.cpuMicros / MILLION,
     sparrowBytes: row(capacity, 'encoding a passage').detail.sparrowResident,
   };
@@ -52,19 +54,54 @@ function largeShard({ rows, notes }) {
   return { documents, seconds: serverCpuMicros / MILLION };
 }
 
+/** The same constants of passages with two vectors, whose tokens are searched as those of others; undefined without their record. */
+export function twoVectorsOf(records) {
+  const record = records.get('cluster-two-vectors');
+  const of = constantsOf(records);
+  if (record === undefined || of === undefined) return undefined;
+  const { rows } = record;
+  const row = (start) => rows.find(({ what }) => what.startsWith(start));
+  const most = searchesOf(rows, 'vector')
+    .filter(({ shards }) => shards === 1)
+    .at(-1);
+  // A graph of n vectors is searched in steps whose number grows with the logarithm of n.
+  const byVector = (documents) => (most.seconds * Math.log(documents)) / Math.log(most.documents);
+  return {
+    ...of,
+    encode: row('encoding a passage').sparrow / MILLION,
+    write: row('writing and merging').sparrow / MILLION,
+    stored: row('a passage on the disk').sparrow,
+    sent: row('of which is the document').sparrow,
+    searched: row('of which searches read').sparrow,
+    documents: most.documents,
+    byVector,
+    inShard: (documents) => of.inShard(documents) + byVector(documents),
+    translate: row('a search with a text').sparrow / MILLION,
+    sparrowBytes: row('encoding a passage').detail.sparrowResident,
+  };
+}
+
+/** The searches of a record by tokens or by a vector, those in the smallest shard first. */
+function searchesOf(rows, kind) {
+  return rows
+    .filter(({ detail }) => detail?.kind === kind)
+    .map(({ sparrow, detail: { documents, shards } }) => ({ documents, shards, seconds: sparrow / MILLION }))
+    .sort((one, other) => one.documents - other.documents);
+}
+
 /** What so many documents need. @param {ReturnType<typeof constantsOf>} of */
 export function needed(of, documents, assumed = ASSUMED) {
   const { replicas, shardBytes, shardSeconds, searchesPerSecond, loadDays, busyCores, fullDisk } = assumed;
   const copies = 1 + replicas;
-  const shards = Math.ceil(documents / Math.min(shardBytes / of.stored, shardSeconds / of.perDocument));
-  const searchSeconds = of.perSearch + documents * of.perDocument;
+  const shards = Math.ceil(documents / mostInShard(of, shardBytes, shardSeconds));
+  const searchSeconds = of.perSearch + shards * of.inShard(documents / shards);
   const loadSeconds = loadDays * 86_400;
   const cores = (seconds, perSecond) => (seconds * perSecond) / busyCores;
   return {
     documents,
     shards,
     inShard: documents / shards,
-    shardSeconds: (documents / shards) * of.perDocument,
+    shardSeconds: of.inShard(documents / shards),
     searchSeconds,
     diskBytes: (documents * of.stored * copies) / fullDisk,
     cachedBytes: documents * of.searched * copies,
@@ -75,15 +112,31 @@ export function needed(of, documents, assumed = ASSUMED) {
   };
 }
 
+/** The most documents whose bytes and whose part of a search a shard may have. */
+function mostInShard(of, shardBytes, shardSeconds) {
+  let [least, most] = [1, shardBytes / of.stored];
+  if (of.inShard(most) <= shardSeconds) return most;
+  for (let step = 0; step < 60; step += 1) {
+    const middle = (least + most) / 2;
+    if (of.inShard(middle) <= shardSeconds) least = middle;
+    else most = middle;
+  }
+  return least;
+}
+
 /** Fills the blocks of the page. @param {string} page @param {Map<string, object>} records by suite */
 export function fillCapacity(page, records) {
   const constants = constantsOf(records);
-  if (constants === undefined) return page;
-  const made = { constants: constantsTable, sizes: sizesTable, check: checkTable, records: recordsLine };
-  return page.replace(BLOCK, (_, name) => {
+  const two = twoVectorsOf(records);
+  const made = {
+    ...{ constants: constantsTable, sizes: sizesTable, check: checkTable, records: recordsLine },
+    ...{ twoConstants: twoConstantsTable, twoSizes: sizesTable, twoCheck: twoCheckTable, twoRecord: twoRecordLine },
+  };
+  return page.replace(BLOCK, (whole, name) => {
     const make = made[name];
     if (make === undefined) throw new Error(`there is no table [${name}]`);
-    return `<!-- capacity: ${name} -->\n${make(constants, records)}\n<!-- end -->`;
+    const of = name.startsWith('two') ? two : constants;
+    return of === undefined ? whole : `<!-- capacity: ${name} -->\n${make(of, records)}\n<!-- end -->`;
   });
 }
 
@@ -138,8 +191,7 @@ function sizesTable(of) {
   ].join('\n');
 }
 
-/** What the record measured again at a larger size, and a search that another record measured on another machine. */
-/** What was measured apart from the constants, against what they give. */
+/** What was measured apart from the constants, also by another record on another machine, against what they give. */
 function checkTable(of, records) {
   const rows = records.get('cluster-capacity').rows;
   const shown = [];
@@ -167,8 +219,59 @@ function checkTable(of, records) {
   return [line(['', 'measured', 'computed', 'ratio']), '|---|--:|--:|--:|', ...shown].join('\n');
 }
 
-function recordsLine(_, records) {
-  return ['cluster-capacity', 'cluster', 'http']
+function twoConstantsTable(of) {
+  const shown = count(of.documents);
+  return [
+    line(['', 'what', 'measured']),
+    '|---|---|--:|',
+    line(['E', 'a core’s time for Sparrow to encode a passage by both models', micros(of.encode)]),
+    line(['Q', 'a core’s time for Sparrow to answer a search with a text by both vectors', micros(of.translate)]),
+    line(['W', 'a core’s time for the cluster to write a passage and to merge it into one segment', micros(of.write)]),
+    line([
+      'V',
+      `a core’s time of a search by a vector in a shard of ${shown} passages`,
+      micros(of.byVector(of.documents)),
+    ]),
+    line(['B', 'a passage on the disk, with its text and both vectors as they were sent', bytes(of.stored)]),
+    line(['', 'of which is the passage as it was sent, which only hits are read from', bytes(of.sent)]),
+    line(['P', 'of which searches read: postings, terms, norms, vectors, graphs', bytes(of.searched)]),
+    line(['', 'memory of a Sparrow process with both models at work', bytes(of.sparrowBytes)]),
+  ].join('\n');
+}
+
+/** What the three shards took that were loaded with `--million`, against what the constants give. */
+function twoCheckTable(of, records) {
+  const { rows } = records.get('cluster-two-vectors');
+  const find = (start) => rows.find(({ what }) => what.startsWith(start) && what.endsWith(' in three shards'));
+  const written = find('writing and merging a passage');
+  if (written === undefined) return 'Not measured yet: `--million` of the suite `cluster-two-vectors` does that.';
+  const { documents } = written.detail;
+  const [tokens, vector] = ['tokens', 'vector'].map((kind) => searchesOf(rows, kind).at(-1).seconds);
+  const ofFiles = find('files that searches brought').sparrow;
+  const shards = 3;
+  const inShard = documents / shards;
+  const shown = [
+    ['disk', find('a passage on the disk').sparrow * documents, of.stored * documents, bytes],
+    ['files that searches read', find('of which searches read').sparrow * documents, of.searched * documents, bytes],
+    ['pages of them that the searches brought into memory', ofFiles, of.searched * documents, bytes],
+    ['writing and merging, a passage', written.sparrow / MILLION, of.write, micros],
+    ['a search by tokens', tokens, of.perSearch + documents * of.perDocument, micros],
+    ['a search by a vector', vector, shards * of.byVector(inShard), micros],
+  ];
+  return [
+    line([`${count(documents)} passages in three shards`, 'measured', 'computed', 'ratio']),
+    '|---|--:|--:|--:|',
+    ...shown.map(([what, measured, computed, show]) =>
+      line([what, show(measured), show(computed), figure(measured / computed)]),
+    ),
+  ].join('\n');
+}
+
+const recordsLine = (_, records) => linesOf(records, ['cluster-capacity', 'cluster', 'http']);
+const twoRecordLine = (_, records) => linesOf(records, ['cluster-two-vectors']);
+
+function linesOf(records, suites) {
+  return suites
     .map((suite) => {
       const { command, date, commit, dirty, seconds, machine } = records.get(suite);
       const from = `commit ${commit?.slice(0, 10) ?? 'unknown'}${dirty ? ' with changes' : ''}`;

@@ -12,6 +12,7 @@ import { folder, python, rustBench, rustEnvironment, rustExample } from './progr
  * @property {string | undefined} data folder with passages-200k.jsonl.gz and queries-20k.jsonl.gz, perhaps squad/
  * @property {string | undefined} peers folder with the launchers of other engines
  * @property {string | undefined} base a built tree of another commit
+ * @property {number | undefined} million how many passages with two vectors are loaded into three nodes
  * @property {string} work scratch folder; what is expensive is kept there for the next run
  * @property {boolean} prepare only fill the work folder (indexes of peers, vectors), measure nothing
  * @property {(text: string) => void} log progress
@@ -29,7 +30,7 @@ import { folder, python, rustBench, rustEnvironment, rustExample } from './progr
  */
 
 /** @returns {Context} */
-export function createContext({ size, data, peers, base, work, prepare, log }) {
+export function createContext({ size, data, peers, base, million, work, prepare, log }) {
   const corpus = new Corpus({ data, work, log });
   const skip = { skipped: 'peers are measured by `npm run bench -- --full`' };
   return {
@@ -37,6 +38,7 @@ export function createContext({ size, data, peers, base, work, prepare, log }) {
     data,
     peers,
     base,
+    million,
     work,
     prepare,
     log,

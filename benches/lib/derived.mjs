@@ -69,6 +69,19 @@ export class DerivedDocuments {
     this.#each(number, (at) => callback(this.#vectors.idx[at], this.#weights[at]));
   }
 
+  /** The two passages that a document is made of; in the first round, one of them twice. */
+  passagesOf(number) {
+    const { rows } = this.#vectors;
+    const own = number % rows;
+    return [own, number < rows ? own : this.#otherOf(own, generator(number))];
+  }
+
+  /** What is drawn first for a document. */
+  #otherOf(own, random) {
+    const group = this.#alike[own];
+    return group[Math.floor(random() * group.length)];
+  }
+
   #each(number, callback) {
     const { ptr, idx, rows } = this.#vectors;
     const own = number % rows;
@@ -78,8 +91,7 @@ export class DerivedDocuments {
       return;
     }
     const random = generator(number);
-    const group = this.#alike[own];
-    const other = group[Math.floor(random() * group.length)];
+    const other = this.#otherOf(own, random);
     this.#drawn += 1;
     const [seen, mark] = [this.#seen, this.#drawn];
     for (const [at, passage] of [own, other].entries()) {
@@ -91,6 +103,31 @@ export class DerivedDocuments {
       }
     }
   }
+}
+
+/** How far a derived dense vector is from the mix of the two that it is made of, which are of length 1. */
+const NOISE = 0.5;
+/** Vectors are written with as many decimals: a number of 32 bits near 0.05 has them. */
+const DECIMALS = 1e8;
+
+/**
+ * The dense vector of a derived document, of length 1: that of its passages in the same shares, and some noise drawn by its number, so that no
+ * vector is another's copy.
+ *
+ * @param {number[][]} vectors of the passages
+ * @param {number} number of the document
+ * @param {[own: number, other: number]} passages
+ * @returns {number[]}
+ */
+export function derivedVector(vectors, number, [own, other]) {
+  const [mine, others] = [vectors[own], vectors[other]];
+  if (number < vectors.length) return mine;
+  const random = generator(number);
+  // Numbers between -1 and 1 have a mean square of a third.
+  const scale = NOISE * Math.sqrt(3 / mine.length);
+  const mixed = mine.map((value, at) => SHARES[0] * value + SHARES[1] * others[at] + scale * (2 * random() - 1));
+  const length = Math.hypot(...mixed);
+  return mixed.map((value) => Math.round((value / length) * DECIMALS) / DECIMALS);
 }
 
 /** For each row, the rows with the same heaviest column, itself among them. */

@@ -81,6 +81,11 @@ describe.runIf(existsSync(`${MODEL}/model.safetensors`))('the multilingual model
     expect(found.body.hits.hits[0]._id).toBe('german');
   });
 
+  it('is not listed as one of English', async () => {
+    const { body } = await done('GET', '/_ml/trained_models/.multilingual-e5-small');
+    expect(body.trained_model_configs[0].description).toBe('Multilingual dense sentence encoder, 384 dimensions');
+  });
+
   it('puts the prefixes of its makers before texts', async () => {
     const vector = async (input: string, input_type: string): Promise<number[]> =>
       (await done('POST', `/_inference/${ENDPOINT}`, { input, input_type })).body.text_embedding[0].embedding;

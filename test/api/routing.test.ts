@@ -15,6 +15,7 @@ describe('the route table', () => {
         'bind_semantic',
         'calibrate_lists',
         'choose_different',
+        'score_texts',
         'make_passages',
         'step_model_change',
       ],

@@ -66,7 +66,7 @@ describe.each(ENGINES)('fused searches over the $name engine', ({ start }) => {
   }, 120_000);
 
   afterAll(async () => {
-    for (const index of ['docs', 'pages', 'many']) await server.request('DELETE', `/${of(index)}`);
+    for (const index of ['docs', 'pages', 'many', 'parts']) await server.request('DELETE', `/${of(index)}`);
     await server.request('DELETE', `/_inference/rerank/${of('ranker')}`);
     await server.stop();
     rmSync(folder, { recursive: true });
@@ -115,6 +115,41 @@ describe.each(ENGINES)('fused searches over the $name engine', ({ start }) => {
       const below = await found('docs', { retriever: { rrf: { retrievers: [reranker(), all], rank_constant: 1 } } });
       const sums = new Map(TEXTS.map((_, n) => [String(n), 1 / (2 + n) + 1 / (2 + above.indexOf(String(n)))]));
       for (const { _id, _score } of below) expect(_score, _id).toBeCloseTo(sums.get(_id) ?? NaN, 5);
+    });
+
+    it('reads the best parts of long texts in their place', async () => {
+      const coins = `${'green coin '.repeat(5).trim()}\n`;
+      await ask('PUT', `/${of('parts')}/_doc/1?refresh=true`, { body: `${coins}${coins}red stamp`, n: 1 }, 201);
+      const chunking_settings = { strategy: 'recursive', max_chunk_size: 10, separators: ['\n'] };
+      const scoreOf = async (size?: number): Promise<number | undefined> => {
+        const chunk_rescorer = { chunking_settings, ...(size === undefined ? {} : { size }) };
+        return (await found('parts', { retriever: reranker({ chunk_rescorer }) }))[0]?._score;
+      };
+      const input = ['red stamp', coins.trim()];
+      const { rerank } = await ask('POST', `/_inference/rerank/${of('ranker')}`, { query: QUESTION, input, top_n: 2 });
+      const [part, other] = [0, 1].map((at) =>
+        positive(
+          (rerank as { index: number; relevance_score: number }[]).find((it) => it.index === at)?.relevance_score ??
+            NaN,
+        ),
+      );
+      expect(await scoreOf()).toBeCloseTo(part ?? NaN, 4);
+      expect(await scoreOf(2)).toBeCloseTo(Math.max(part ?? NaN, other ?? NaN), 4);
+      // No hit is needed for a section to be refused.
+      const none = { standard: { query: { match_none: {} } } };
+      for (const [chunk_rescorer, reason] of [
+        [{ size: 0 }, '[size] of [chunk_rescorer] must be from [1] to [10], was [0]'],
+        [{ sizes: 1 }, 'unknown field [sizes]'],
+        [{ chunking_settings: { strategy: 'word' } }, 'Validation Failed'],
+      ] as const) {
+        const refused = await ask(
+          'POST',
+          `/${of('parts')}/_search`,
+          { retriever: reranker({ chunk_rescorer, retriever: none }) },
+          400,
+        );
+        expect(JSON.stringify(refused)).toContain(reason);
+      }
     });
 
     it('shows pages that go together, over several windows', async () => {

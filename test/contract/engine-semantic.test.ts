@@ -183,8 +183,6 @@ describe.each(ENGINES)('semantic_text over the $name engine', ({ name: engine, s
       filter,
     });
     const text = 'the biggest creature';
-    /** Whether the native engine passes them over in the filter of a `knn` on nested objects. */
-    const isDense = (filter: object): boolean => /"(?:dense|both)"/u.test(JSON.stringify(filter));
     const clauses: readonly (readonly [string, object])[] = [
       ['semantic', { semantic: { field: 'sparse', query: 'whale animal' } }],
       ['match', { match: { both: 'whale animal' } }],
@@ -217,7 +215,6 @@ describe.each(ENGINES)('semantic_text over the $name engine', ({ name: engine, s
       const passing = new Set(ids(await search('filtered', { query: filter, size: 10 })));
       expect(passing.size).toBeGreaterThan(0);
       for (const path of ['place', 'dense', 'both', 'parts.place']) {
-        if (engine === 'native' && path === 'parts.place' && isDense(filter)) continue;
         const all = ids(await search('filtered', { knn: knn(path, [], 10), size: 10 }));
         expect(all).toHaveLength(6);
         const wanted = all.filter((id) => passing.has(id)).slice(0, 2);

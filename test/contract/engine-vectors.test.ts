@@ -268,12 +268,19 @@ describe.each(ENGINES)('vectors over the $name engine', ({ name: engine, start }
   it('finds the nearest object of each of k documents, also by a clause about the objects', async () => {
     const index = of('nested');
     const place = { type: 'dense_vector', dims: 2, similarity: 'l2_norm', index_options: { type: 'hnsw' } };
-    const passages = { type: 'nested', properties: { page: { type: 'integer' }, place } };
+    const passages = { type: 'nested', properties: { page: { type: 'integer' }, name: { type: 'text' }, place } };
     await ask('PUT', `/${index}`, { mappings: { properties: { shelf: { type: 'keyword' }, passages } } });
     const pages = { sailing: 3, cooking: 2, astronomy: 1, empty: 0 };
     const lines = Object.entries(pages).flatMap(([_id, count], at) => [
       { index: { _index: index, _id } },
-      { shelf: _id.slice(0, 1), passages: Array.from({ length: count }, (_, page) => ({ page, place: [at, page] })) },
+      {
+        shelf: _id.slice(0, 1),
+        passages: Array.from({ length: count }, (_, page) => ({
+          page,
+          name: `page ${'abc'[page] ?? ''}`,
+          place: [at, page],
+        })),
+      },
     ]);
     await ask('POST', '/_bulk?refresh=true', lines.map((it) => `${JSON.stringify(it)}\n`).join(''));
     const near = { field: 'passages.place', query_vector: [0.9, 0], k: 2, num_candidates: 10 };
@@ -307,6 +314,12 @@ describe.each(ENGINES)('vectors over the $name engine', ({ name: engine, start }
     const several = [own, { range: { 'passages.page': { gte: 1 } } }, { term: { shelf: 's' } }];
     const both = await search({ knn: { ...near, k: 3, filter: several } }, index);
     expectRanked(both, engine === 'cluster' && IS_ELASTICSEARCH ? [] : [['sailing', 1 / 2.81]]);
+    const ofBoth = { bool: { filter: several.slice(1), must_not: { match: { 'passages.name': 'c' } } } };
+    const words = [{ multi_match: { query: 'b', fields: ['passages.name'] } }, { term: { shelf: 's' } }];
+    for (const filter of [several.slice(1), ofBoth, words, { bool: { must: words } }]) {
+      const found = await search({ knn: { ...near, k: 3, filter } }, index);
+      expectRanked(found, engine === 'cluster' && IS_ELASTICSEARCH ? [] : [['sailing', 1 / 2.81]]);
+    }
     const among = { knn: { ...near, k: 1, filter: nested({ knn: { ...near, query_vector: [2, 0], k: 1 } }) } };
     expectRanked(await search(among, index), [['astronomy', 1 / 2.21]]);
   });

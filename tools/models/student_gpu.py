@@ -143,7 +143,7 @@ class Tiny:
     heads = 2
 
     def __init__(self, start):
-        self.start, self.fixed = start, {}
+        self.start = start
 
     def logits(self, weights, ids, states=None):
         x = transformed(weights, trunk(weights, ids, self.heads))

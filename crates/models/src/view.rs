@@ -32,12 +32,14 @@ pub(super) fn config(model: &RegisteredModel, aliases: &[String]) -> Value {
             config.insert("estimated_operations".into(), 0.into());
             config.insert("license_level".into(), "basic".into());
             if embedded {
+                let language =
+                    if info.language.as_deref() == Some("en") { "English" } else { "Multilingual" };
                 let what = match info.kind {
-                    ModelKind::Dense { .. } => "English dense sentence encoder, 384 dimensions",
-                    ModelKind::SparseMlm | ModelKind::SparseDocOnly => "English learned sparse encoder",
-                    ModelKind::CrossEncoder => "English cross-encoder",
+                    ModelKind::Dense { dims } => format!("dense sentence encoder, {dims} dimensions"),
+                    ModelKind::SparseMlm | ModelKind::SparseDocOnly => "learned sparse encoder".to_owned(),
+                    ModelKind::CrossEncoder => "cross-encoder".to_owned(),
                 };
-                config.insert("description".into(), what.into());
+                config.insert("description".into(), format!("{language} {what}").into());
             }
             config.insert("inference_config".into(), inference_config(model, info));
             config.insert("fully_defined".into(), true.into());

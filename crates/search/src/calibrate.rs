@@ -233,9 +233,14 @@ pub fn not_of_words() -> EngineError {
 }
 
 fn calibration(models: &Models, model: &str, kind: VectorKind) -> Result<Calibration, EngineError> {
+    // A hybrid endpoint has two models.
+    let of = match kind {
+        VectorKind::Sparse => "sparse",
+        VectorKind::Dense => "dense",
+    };
     models.calibration(model, kind).ok_or_else(|| {
         refused(&format!(
-            "needs a [calibration.json] in the folder of the model of [{model}], which has none: make one with \
+            "needs a [calibration.json] in the folder of the {of} model of [{model}], which has none: make one with \
              [sparrow models calibrate FOLDER] and restart the server, or use the normalizer [zscore]"
         ))
     })

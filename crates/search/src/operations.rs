@@ -11,6 +11,7 @@ pub const OPERATIONS: &[&[Operation<SearchService>]] = &[
     over_cluster::OPERATIONS,
     over_cluster::calibration::OPERATIONS,
     over_cluster::diversity::OPERATIONS,
+    over_cluster::reranking::OPERATIONS,
     count::OPERATIONS,
     explain::OPERATIONS,
     field_caps::OPERATIONS,

@@ -20,7 +20,9 @@ use sparrow_segments::schema::{SEQ_NO, VERSION};
 pub struct SegmentSnapshot {
     plugins: Arc<SegmentPlugins>,
     filters: Arc<SegmentFilters>,
-    pub(crate) live: Option<Arc<[u64]>>,
+    live: Option<Arc<[u64]>>,
+    /// Visible documents of the index, also in a view that has only some of them, or the objects in them, as its own.
+    of_index: Option<Arc<[u64]>>,
     /// Which documents are objects of nested fields; `None` for a segment without such objects.
     nested: Option<Arc<NestedObjects>>,
     pub(crate) seq_no: Column<u64>,
@@ -46,6 +48,7 @@ impl SegmentSnapshot {
         Ok(Self {
             plugins,
             filters,
+            of_index: live.clone(),
             live,
             nested,
             seq_no: columns.u64(SEQ_NO)?,
@@ -54,9 +57,19 @@ impl SegmentSnapshot {
         })
     }
 
-    /// This segment with only the documents of a bitmap visible; all are without one.
+    /// This segment in a view of the documents or objects of a bitmap.
     pub(crate) fn with_live(&self, live: Option<Arc<[u64]>>) -> Self {
         Self { live, ..self.clone() }
+    }
+
+    /// This segment in an index that has no documents but those of a bitmap.
+    pub(crate) fn restricted(&self, live: Arc<[u64]>) -> Self {
+        Self { of_index: Some(live.clone()), live: Some(live), ..self.clone() }
+    }
+
+    /// Visible documents of the index, whatever the view is of; `None` means all are.
+    pub(crate) fn documents_of_index(&self) -> Option<&[u64]> {
+        self.of_index.as_deref()
     }
 
     /// Which documents are objects of nested fields; `None` for a segment without such objects.

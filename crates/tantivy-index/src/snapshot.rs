@@ -154,7 +154,7 @@ impl Snapshot {
     pub fn restricted(&self, filter: &Query) -> Result<Self, QueryError> {
         let mut restricted = self.with_mapping(self.mapping.clone(), self.mapping_epoch);
         for (segment, words) in restricted.segments.iter_mut().zip(self.matching(filter)?) {
-            segment.live = Some(words.into());
+            *segment = segment.restricted(words.into());
         }
         Ok(restricted)
     }

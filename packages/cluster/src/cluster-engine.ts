@@ -75,6 +75,8 @@ export class ClusterSearchEngine implements SearchEngine {
   /** Texts that the nodes of one cluster have in common. */
   readonly state: SharedState;
   readonly #native: SearchEngine;
+  /** The same where it is asked by the ids of endpoints and models. */
+  readonly #latest: SearchEngine;
   readonly #transport: Transport;
   readonly #names: Names;
   readonly #pipelines: Pipelines;
@@ -110,15 +112,26 @@ export class ClusterSearchEngine implements SearchEngine {
     const turns = new Turns(state);
     const indices = new KnownIndices(transport);
     this.#indices = indices;
-    this.#models = new FieldModels(native, transport, indices, turns);
-    this.#vectors = new VectorFields(indices, product);
-    this.#semantic = new SemanticFields(native, transport, indices, product, turns);
     this.#endpoints = new Endpoints(native, state, log, (id) => this.#semantic.using(id));
+    const latest = this.#endpoints.latest();
+    this.#latest = latest;
+    this.#models = new FieldModels(latest, transport, indices, turns);
+    this.#vectors = new VectorFields(indices, product);
+    this.#semantic = new SemanticFields(latest, transport, indices, product, turns);
     const [names, models, vectors, semantic] = [this.#names, this.#models, this.#vectors, this.#semantic];
     this.#finals = new FinalPipelines(transport, indices, turns);
     this.#dynamic = new DynamicFields({ transport, product, indices, semantic });
     this.#seals = new Seals(state, names);
-    this.#reads = new Reads({ native, transport, product, names, models, vectors, semantic, seals: this.#seals });
+    this.#reads = new Reads({
+      native: latest,
+      transport,
+      product,
+      names,
+      models,
+      vectors,
+      semantic,
+      seals: this.#seals,
+    });
   }
 
   /**
@@ -153,7 +166,7 @@ export class ClusterSearchEngine implements SearchEngine {
       };
       if (options.takesTasks !== false) {
         const work = { names, pipelines, models, vectors, semantic, seals, finals, dynamic };
-        tasks.start({ ...work, transport, product, native, log });
+        tasks.start({ ...work, transport, product, native: engine.#latest, log });
         engine.#deployments.start();
       }
       return engine;
@@ -201,7 +214,7 @@ export class ClusterSearchEngine implements SearchEngine {
     const [transport, names, models, vectors] = [this.#transport, this.#names, this.#models, this.#vectors];
     const [semantic, seals, finals] = [this.#semantic, this.#seals, this.#finals];
     const searching = {
-      native: this.#native,
+      native: this.#latest,
       transport,
       product: this.product,
       names,

@@ -1,5 +1,5 @@
 // What becomes of an inference endpoint that the cluster has and this server cannot run.
-import type { EngineRequest, SearchEngine } from '@sparrow-search/engine';
+import { EngineError, type EngineRequest, type SearchEngine } from '@sparrow-search/engine';
 import { describe, expect, it } from 'vitest';
 
 import { Endpoints } from './endpoints.js';
@@ -31,13 +31,25 @@ async function over(usedIn: readonly string[]) {
     log as never,
     () => Promise.resolve(usedIn),
   );
-  await endpoints.sync();
   const remove = async (query: Readonly<Record<string, string>>): Promise<any> => {
     const reply = await endpoints.change({ op: 'delete_inference', path: { inference_id: 'lost' }, query });
     return JSON.parse(Buffer.from(reply.body).toString());
   };
-  return { remove, isThere: () => text.includes('lost') };
+  return { endpoints, remove, isThere: () => text.includes('lost') };
 }
+
+describe('an endpoint that another server has just made', () => {
+  it('is looked for before it is missing, and named if it cannot be used', async () => {
+    const { endpoints } = await over([]);
+    const use = async (id: string): Promise<string> => {
+      const request = { op: 'infer', path: { inference_id: id }, query: {} } as const;
+      const error: unknown = await endpoints.use(request).catch((thrown: unknown) => thrown);
+      return error instanceof EngineError ? error.reason : String(error);
+    };
+    expect(await use('lost')).toMatch(/^Inference endpoint \[lost\] cannot be used on this server/);
+    expect(await use('nobodys')).toBe('there is no such model');
+  });
+});
 
 describe('the deletion of an endpoint that a server cannot run', () => {
   it('is refused while an index uses it, unless it is forced', async () => {

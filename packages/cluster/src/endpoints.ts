@@ -1,4 +1,10 @@
-import type { Cancel, EngineReply, EngineRequest, SearchEngine } from '@sparrow-search/engine';
+import {
+  type Cancel,
+  EngineError,
+  type EngineReply,
+  type EngineRequest,
+  type SearchEngine,
+} from '@sparrow-search/engine';
 
 import type { ClusterLog } from './cluster-engine.js';
 import { refusal } from './errors.js';
@@ -31,7 +37,7 @@ export class Endpoints {
     this.#copy = new EndpointCopy(native, log);
     this.#shared = new SharedDefinitions(state, 'endpoints', this.#copy);
     this.#lookout = new Lookout(
-      () => this.#shared.sync(),
+      () => this.sync(),
       (error) => {
         log.warn('inference endpoints of the other servers cannot be read', { error: String(error) });
       },
@@ -41,7 +47,7 @@ export class Endpoints {
   /** Makes those that the cluster has, and looks from then on whether other servers change them. */
   async start(): Promise<void> {
     await this.#shared.adopt();
-    await this.#shared.sync();
+    await this.sync();
     this.#lookout.start();
   }
 
@@ -50,13 +56,30 @@ export class Endpoints {
   }
 
   /** Makes those of this server what the cluster has. */
-  sync(): Promise<void> {
-    return this.#shared.sync();
+  async sync(): Promise<void> {
+    await this.#shared.sync();
+  }
+
+  /** The native engine, which looks at those of the cluster before it says that one is not there: another server may just have made it. */
+  latest(): SearchEngine {
+    const native = this.#native;
+    return {
+      execute: async (request, body, cancel) => {
+        try {
+          return await native.execute(request, body, cancel);
+        } catch (error) {
+          const isMissing = error instanceof EngineError && error.members['type'] === 'resource_not_found_exception';
+          if (!isMissing || !(await this.#shared.sync())) throw error;
+          return native.execute(request, body, cancel);
+        }
+      },
+      close: () => native.close(),
+    };
   }
 
   /** Answers `GET _inference`. */
   async read(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
-    await this.#shared.sync();
+    await this.sync();
     const reply = await this.use(request, body, cancel);
     const { inference_id: id, task_type: task } = request.path;
     const lacking = id === undefined ? this.#copy.lacking(task) : [];
@@ -72,8 +95,15 @@ export class Endpoints {
    * @throws {EngineError} 404 for one that the cluster has and this server cannot run
    */
   async use(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
-    this.#copy.check(request.path['inference_id'] ?? '');
-    return this.#native.execute(request, body, cancel);
+    const id = request.path['inference_id'] ?? '';
+    this.#copy.check(id);
+    try {
+      return await this.latest().execute(request, body, cancel);
+    } catch (error) {
+      // It may be known only now.
+      this.#copy.check(id);
+      throw error;
+    }
   }
 
   /** Answers what makes, changes or deletes an endpoint. */

@@ -21,6 +21,8 @@ export interface Knn {
   readonly filters: readonly Span[];
   /** Least similarity: a cosine, a product, a largest distance or number of different bits. */
   readonly similarity: number | undefined;
+  /** How codes of vectors are compared once more, which Elasticsearch has, and OpenSearch needs not. */
+  readonly rescore?: unknown;
   readonly boost: number | undefined;
   readonly name: string | undefined;
   /** The nested objects whose vectors are compared, where they are those of passages; and what is known of the field then. */
@@ -83,6 +85,7 @@ export function readKnn(
     ...numbersOf(form, hits, given),
     filters: [...parts.filter(({ name }) => name === 'filter').flatMap((it) => listed(text, it)), ...more],
     similarity: numberOf('similarity', value('similarity')),
+    rescore: value('rescore_vector'),
     boost,
     name: textOf(value('_name')),
   };
@@ -107,8 +110,11 @@ export function knnOfElasticsearch(
 
 /** The clause that a `knn` of a retriever, or beside `rank`, is in Elasticsearch; its filters are in the cluster's form. */
 export function knnAsClause(knn: Knn, vector: readonly number[], filters: readonly string[]): string {
-  const { field, k, candidates, similarity, boost, name, passages } = knn;
-  const given = { field, query_vector: vector, k, num_candidates: candidates, similarity, boost, _name: name };
+  const { field, k, candidates, similarity, rescore, boost, name, passages } = knn;
+  const given = {
+    ...{ field, query_vector: vector, k, num_candidates: candidates, similarity },
+    ...{ rescore_vector: rescore, boost, _name: name },
+  };
   const filter = filters.length === 0 ? '' : `,"filter":[${filters.join(',')}]`;
   const clause = `{"knn":${JSON.stringify(given).slice(0, -1)}${filter}}}`;
   return passages === undefined ? clause : nestedQuery(passages, clause);

@@ -1,5 +1,6 @@
+import { spaceOf } from './dense-fields.js';
 import { notOverCluster } from './errors.js';
-import { type Json, isObject, parseAnswer, textOf } from './json.js';
+import { type Json, elements, isObject, kindAt, members, parseAnswer, rawOf, textOf, whole } from './json.js';
 import {
   type Knn,
   type Neighbour,
@@ -13,7 +14,7 @@ import {
   theseDocuments,
 } from './knn.js';
 import { multiple } from './multiple.js';
-import type { Product } from './product.js';
+import { type Product, hasWholeCosines } from './product.js';
 import { INSIDE, type Near, hasNested, holds } from './queries.js';
 import type { SearchBody } from './search-body.js';
 import type { Transport } from './transport.js';
@@ -89,7 +90,7 @@ async function findInElasticsearch(
 }
 
 async function findInOpenSearch(
-  { transport, vectors }: NeighbourContext,
+  { transport, product, vectors }: NeighbourContext,
   place: Place,
   body: SearchBody,
   near: readonly Near[],
@@ -108,6 +109,8 @@ async function findInOpenSearch(
     const path = passages ?? knn.nested;
     return { one, knn, known, filters, parts: apart(path, filters) };
   });
+  const unknown = all.filter(({ known, parts }) => parts.areCompared && known.length === 0);
+  for (const { knn } of unknown) await refuseForeign(vectors, place.expression, knn.field);
   const [first] = all;
   if (first !== undefined && !first.parts.areCompared && body.near.length === 1 && body.takesBest(first.one)) {
     const { one, knn, known, filters } = first;
@@ -115,7 +118,9 @@ async function findInOpenSearch(
     return;
   }
   const searches = all.map(({ one: { vector }, knn, known: [dense], filters, parts }) => {
-    const least = knn.similarity === undefined ? {} : { min_score: leastScore(knn.similarity, dense) };
+    const factor =
+      parts.areCompared && dense !== undefined && hasWholeCosines(product) && spaceOf(dense) === 'cosinesimil' ? 2 : 1;
+    const least = knn.similarity === undefined ? {} : { min_score: factor * leastScore(knn.similarity, dense) };
     const rest = { size: knn.k, _source: false, track_total_hits: false, ...least };
     const query = parts.areCompared
       ? comparedQuery(knn, vector, dense, parts.ofDocuments, parts.ofObjects)
@@ -133,6 +138,18 @@ async function findInOpenSearch(
   });
 }
 
+/**
+ * Objects are compared as the mapping of their field says, which Sparrow has written down where it made the field. A field that no index has
+ * finds nothing.
+ *
+ * @throws {EngineError} 400 for a field of vectors that the cluster has from others
+ */
+async function refuseForeign(vectors: VectorFields, expression: string, field: string): Promise<void> {
+  if (!(await vectors.paths(expression)).includes(field)) return;
+  const filter = 'a filter about nested objects, or about objects and their documents,';
+  throw notOverCluster(`${filter} of a [knn] on field [${field}], which was not mapped by Sparrow,`);
+}
+
 function documentsIn(answer: string): readonly Neighbour[] {
   const { hits } = parseAnswer(answer) as { hits: { hits: readonly { _index: string; _id: string }[] } };
   return hits.hits.map(({ _index: index, _id: id }) => ({ index, id }));
@@ -147,31 +164,69 @@ interface Parts {
   readonly ofDocuments: readonly string[];
   readonly ofObjects: readonly string[];
   /**
-   * Whether a filter is about other nested objects: OpenSearch would look for these among the compared ones, so all objects of the
-   * documents that pass are compared one by one then.
+   * Whether a filter is about other nested objects, or some are about the compared ones and some about their documents: OpenSearch would look
+   * for all among the compared ones, or all among documents. So all objects of the documents that pass are compared one by one then.
    */
   readonly areCompared: boolean;
 }
 
 /**
  * @param path of the nested objects whose vectors are compared, if they are in any
- * @throws {EngineError} 400 for a filter that is about objects and documents, where the two have to be told apart
+ * @throws {EngineError} 400 for a filter that objects or their documents pass, whichever do
  */
 function apart(path: string | undefined, filters: readonly string[]): Parts {
-  const areCompared = path !== undefined && hasNestedIn(filters);
-  const parts = { ofDocuments: [] as string[], ofObjects: [] as string[], areCompared };
-  for (const filter of filters) {
-    const fields = path === undefined ? [] : fieldsIn(JSON.parse(filter));
-    const inside = fields.filter((it) => it.startsWith(`${path ?? ''}.`)).length;
-    if (inside === 0) parts.ofDocuments.push(filter);
-    else if (inside === fields.length) parts.ofObjects.push(filter);
-    else if (areCompared) {
-      const what = 'a filter of a [knn] on nested objects that is about objects and their documents';
-      throw notOverCluster(what, 'give two filters');
+  if (path === undefined) return { ofDocuments: filters, ofObjects: [], areCompared: false };
+  const parts = { ofDocuments: [] as string[], ofObjects: [] as string[] };
+  for (const filter of filters.flatMap((it) => (isMixed(path, it) ? conditionsOf(it) : [it]))) {
+    const fields = fieldsIn(JSON.parse(filter));
+    if (!fields.some((it) => it.startsWith(`${path}.`))) parts.ofDocuments.push(filter);
+    else if (!isMixed(path, filter)) parts.ofObjects.push(filter);
+    else {
+      const what = 'a condition in a filter of a [knn] on nested objects that is about these or about their documents';
+      throw notOverCluster(what, 'give conditions that all have to hold');
     }
   }
-  return parts;
+  const areBoth = parts.ofDocuments.length > 0 && parts.ofObjects.length > 0;
+  return { ...parts, areCompared: areBoth || hasNestedIn(filters) };
 }
+
+function isMixed(path: string, filter: string): boolean {
+  const fields = fieldsIn(JSON.parse(filter));
+  const inside = fields.filter((it) => it.startsWith(`${path}.`)).length;
+  return inside > 0 && inside < fields.length;
+}
+
+/** The filters that a filter consists of, as it is written: all of them have to be passed. */
+function conditionsOf(filter: string): readonly string[] {
+  const [clause, second] = members(filter, whole(filter).start);
+  if (clause === undefined || second !== undefined) return [filter];
+  const parts = kindAt(filter, clause) === 'object' ? members(filter, clause.start) : [];
+  const each = (name: string): readonly string[] =>
+    parts
+      .filter((it) => it.name === name)
+      .flatMap((it) => (kindAt(filter, it) === 'array' ? elements(filter, it.start) : [it]))
+      .map((it) => rawOf(filter, it));
+  if (clause.name === 'constant_score') return each('filter').flatMap((it) => conditionsOf(it));
+  if (clause.name !== 'bool') return [filter];
+  const musts = ['must', 'filter'].flatMap((name) => each(name));
+  const least = parts.find(({ name }) => name === 'minimum_should_match');
+  const shoulds = least === undefined && musts.length > 0 ? [] : each('should');
+  const more = least === undefined ? '' : `,"minimum_should_match":${rawOf(filter, least)}`;
+  return [
+    ...musts.flatMap((it) => conditionsOf(it)),
+    ...each('must_not').map((it) => `{"bool":{"must_not":[${it}]}}`),
+    ...(shoulds.length === 0 ? [] : [`{"bool":{"should":[${shoulds.join(',')}]${more}}}`]),
+  ];
+}
+
+/** Clauses that name several fields in a list, where they name any. */
+const OF_SEVERAL: ReadonlySet<string> = new Set([
+  ...['multi_match', 'combined_fields', 'query_string', 'simple_query_string', 'more_like_this'],
+]);
+
+/** Members of clauses beside the field that they are about. */
+const OPTIONS: ReadonlySet<string> = new Set(['boost', '_name', 'ignore_unmapped']);
+const OPTIONS_OF_PLACES: ReadonlySet<string> = new Set(['distance', 'distance_type', 'validation_method', 'type']);
 
 /** The fields that a query asks about, and in place of those of nested objects the path of these. */
 function fieldsIn(query: unknown): readonly string[] {
@@ -183,9 +238,20 @@ function fieldsIn(query: unknown): readonly string[] {
     const parts = INSIDE.get(name);
     if (parts !== undefined)
       return parts.flatMap((part) => fieldsIn(part === 'functions' ? filtersIn(clause) : clause[part]));
+    if (OF_SEVERAL.has(name)) return listedIn(name, clause);
     const own = textOf(clause['field']);
-    return own === undefined ? Object.keys(clause).filter((it) => it !== 'boost' && it !== '_name') : [own];
+    const isOption = (it: string): boolean => OPTIONS.has(it) || (name.startsWith('geo_') && OPTIONS_OF_PLACES.has(it));
+    return own === undefined ? Object.keys(clause).filter((it) => !isOption(it)) : [own];
   });
+}
+
+/** The fields that a clause lists, without their boosts, and those that the words of a `query_string` begin with. */
+function listedIn(name: string, { fields, default_field: one, query }: Json): readonly string[] {
+  const listed = [fields, one].flat().flatMap((it) => (typeof it === 'string' ? [it.split('^')[0] ?? ''] : []));
+  if (name !== 'query_string' || typeof query !== 'string') return listed;
+  const before = query.split(':').slice(0, -1);
+  const named = before.map((it) => (it.split(/[\s()"+\-!&|]/u).at(-1) ?? '').replaceAll('\\', ''));
+  return [...listed, ...named.filter((it) => it !== '')];
 }
 
 function filtersIn({ functions }: Json): readonly unknown[] {

@@ -70,8 +70,8 @@ export class Pipelines {
   }
 
   /** Makes the copy what the cluster has, if it is not. */
-  sync(): Promise<void> {
-    return this.#shared.sync();
+  async sync(): Promise<void> {
+    await this.#shared.sync();
   }
 
   /**

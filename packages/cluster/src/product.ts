@@ -17,6 +17,14 @@ export interface Product {
 /** Engines of OpenSearch's k-NN plugin: `lucene` is everywhere, `faiss` where its native library is. */
 export type VectorEngine = 'lucene' | 'faiss';
 
+/**
+ * Whether the script of OpenSearch that compares vectors gives a cosine as `1 + cosine`, which is half of that from 2.19 on.
+ */
+export function hasWholeCosines({ name, version }: Product): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return name === 'OpenSearch' && major === 2 && minor < 19;
+}
+
 /** A cluster that answers, and that Sparrow cannot stand in front of. */
 export class UnsupportedClusterError extends Error {
   override readonly name = 'UnsupportedClusterError';

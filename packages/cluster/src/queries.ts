@@ -263,11 +263,12 @@ export class QueryTranslation {
     bound.forEach(({ boost, name, clause: made }, at) => {
       const clause = this.#semantic[at];
       if (clause === undefined || clause.isOfObjects) return;
-      const { span, filters } = clause;
+      const { span, filters, ask } = clause;
+      const rescore = rescoreIn(ask.query['knn']);
       const builder = (one: BoundClause['clause']): (() => string) => {
         if (one.kind === 'sparse') return () => passagesSparse(this.#reading.product, one);
         if (one.kind === 'dense') {
-          const knn = passagesKnn(this.#reading.semantic, one, span, filters);
+          const knn = { ...passagesKnn(this.#reading.semantic, one, span, filters), rescore };
           const near: Near = { knn, replaces: span, vector: one.vector, text: '' };
           this.#near.push(near);
           return () => near.text;
@@ -312,9 +313,9 @@ export class QueryTranslation {
     isOfObjects = false,
   ): SemanticClause {
     this.#filters(fresh, hits, depth ?? 0);
-    const { field, asks, k, candidates, similarity, boost, name } = knn;
+    const { field, asks, k, candidates, similarity, rescore, boost, name } = knn;
     const given = {
-      ...{ field, k, num_candidates: candidates, similarity, boost, _name: name },
+      ...{ field, k, num_candidates: candidates, similarity, rescore_vector: rescore, boost, _name: name },
       ...('text' in asks
         ? { query_vector_builder: { text_embedding: { model_id: asks.text.id, model_text: asks.text.text } } }
         : { query_vector: asks.vector }),
@@ -429,7 +430,7 @@ export class QueryTranslation {
 
   #scriptScore(clause: Span): void {
     if (this.#reading.product.name !== 'OpenSearch' || kindAt(this.#text, clause) !== 'object') return;
-    const build = scriptScore(this.#text, clause, (span) => this.piece(span));
+    const build = scriptScore(this.#reading.product, this.#text, clause, (span) => this.piece(span));
     if (build !== undefined) this.#rebuilt.push({ ...clause, build });
   }
 
@@ -446,6 +447,10 @@ export class QueryTranslation {
 /** Whether a piece is in another one, or the same. */
 export function holds(outer: Span, inner: Span): boolean {
   return outer.start <= inner.start && outer.end >= inner.end;
+}
+
+function rescoreIn(knn: unknown): unknown {
+  return isObject(knn) ? knn['rescore_vector'] : undefined;
 }
 
 function pathIn(nested: unknown): string | undefined {

@@ -5,6 +5,7 @@ import { isObject, parseAnswer, textOf } from './json.js';
 import { type Asking, multiple } from './multiple.js';
 import { keyOf, theseOf } from './ranked-hits.js';
 import { type Fusion, type Node, type Rerank, MAX_WINDOW } from './retrievers.js';
+import { askNative } from './semantic-fields.js';
 
 /** How many texts are in memory at the same time. */
 const PORTION = 64;
@@ -32,6 +33,8 @@ export async function withEndpoints(native: SearchEngine, fusion: Fusion): Promi
         `[${String(window.size)}]. Reduce rank_window_size to be less than or equal to the configured top N value.`,
     );
   }
+  // A section that the native engine cannot read is refused before any list is searched.
+  if (rerank.chunks !== undefined) await scoresOf(native, { ...rerank, id }, []);
   // What the endpoint does not rank comes back on no later page either.
   const capped = { ...window, most: Math.min(most ?? MAX_WINDOW, MAX_WINDOW) };
   return { ...fusion, inputs, rerank: { ...rerank, id }, window: capped };
@@ -79,20 +82,27 @@ export function modelScores(
   asking: Asking,
   cancel?: Cancel,
 ): (rerank: Rerank, hits: readonly Ranked[]) => Promise<readonly number[]> {
-  return async ({ id, text, field }, hits) => {
+  return async (rerank, hits) => {
     const scores: number[] = [];
     for (let at = 0; at < hits.length; at += PORTION) {
-      const input = await textsOf(asking, field, hits.slice(at, at + PORTION));
-      const body = JSON.stringify({ query: text, input, top_n: input.length, return_documents: false });
-      const path = { task_type: 'rerank', inference_id: id };
-      const reply = await native.execute({ op: 'infer', path, query: {} }, Buffer.from(body), cancel);
-      const { rerank } = JSON.parse(Buffer.from(reply.body).toString()) as {
-        readonly rerank: readonly { readonly index: number; readonly relevance_score: number }[];
-      };
-      for (const { index, relevance_score: score } of rerank) scores[at + index] = score;
+      const texts = await textsOf(asking, rerank.field, hits.slice(at, at + PORTION));
+      scores.push(...(await scoresOf(native, rerank, texts, cancel)));
     }
     return scores;
   };
+}
+
+/** The scores of texts, of which the native engine chooses the parts that the model reads. */
+async function scoresOf(
+  native: SearchEngine,
+  { id, text, field, chunks }: Rerank,
+  texts: readonly string[],
+  cancel?: Cancel,
+): Promise<readonly number[]> {
+  const own = { inference_id: id, inference_text: text, field, chunk_rescorer: chunks };
+  const retriever = { text_similarity_reranker: { ...own, retriever: { standard: {} } } };
+  const answer = await askNative(native, 'score_texts', { retriever, texts }, cancel);
+  return (JSON.parse(answer) as { readonly scores: readonly number[] }).scores;
 }
 
 /** The first value that the field of each document has as a text; an empty one where it has none. */

@@ -71,6 +71,8 @@ export interface Rerank {
   readonly id: string;
   readonly text: string;
   readonly field: string;
+  /** The section that says which parts of a text the model reads, as the request has it; undefined where it reads whole texts. */
+  readonly chunks: unknown;
   /** Least score of the model that a hit may have. */
   readonly minScore: number | undefined;
 }
@@ -233,8 +235,7 @@ function standard(kind: Member, parts: readonly Member[], value: Value, { depth,
 /** A reranker, which is a fusion of a single list. */
 function rerankerOf(text: string, kind: Member, parts: readonly Member[], value: Value, around: Around): Fusion {
   const own = ['retriever', 'inference_id', 'inference_text', 'field'];
-  if (value('chunk_rescorer') !== undefined) throw notOverCluster(`[chunk_rescorer] of a [${kind.name}]`);
-  checkKeys(kind.name, parts, [...own, 'rank_window_size', 'filter', 'min_score', '_name']);
+  checkKeys(kind.name, parts, [...own, 'chunk_rescorer', 'rank_window_size', 'filter', 'min_score', '_name']);
   const [id, asked, field] = own.slice(1).map((name) => textOf(value(name)));
   if (id === '') throw illegal('[inference_id] must not be empty');
   const list = parts.find(({ name }) => name === 'retriever');
@@ -248,7 +249,10 @@ function rerankerOf(text: string, kind: Member, parts: readonly Member[], value:
   return {
     ...fusionAs(kind.name, value, window, [{ node: read(text, list, inside), weight: 1, normalizer: 'none' }]),
     minScore: undefined,
-    rerank: { id: id ?? '', text: asked, field, minScore: number('min_score', value('min_score')) },
+    rerank: {
+      ...{ id: id ?? '', text: asked, field, chunks: value('chunk_rescorer') },
+      minScore: number('min_score', value('min_score')),
+    },
   };
 }
 

@@ -1,5 +1,6 @@
 import { notOverCluster } from './errors.js';
 import { type Span, isObject, members, textOf, valueOf, without } from './json.js';
+import { type Product, hasWholeCosines } from './product.js';
 
 /** A function of scripts that compares a vector with that of a document. */
 const CALL =
@@ -16,12 +17,18 @@ const FUNCTIONS: Readonly<Record<string, { readonly space: string; readonly resu
 /**
  * A `script_score` whose script compares vectors, as OpenSearch has it: its `knn_score` compares, and a script around it does the rest.
  *
+ * @param product the OpenSearch whose script it is
  * @param span of the parameters of the clause
  * @param piece gives a piece of the text in the cluster's form
  * @returns what makes its parameters; undefined where the script compares no vectors, and is the cluster's business
  * @throws {EngineError} 400 for scripts that compare several vectors, or need another score beside
  */
-export function scriptScore(text: string, span: Span, piece: (span: Span) => string): (() => string) | undefined {
+export function scriptScore(
+  product: Product,
+  text: string,
+  span: Span,
+  piece: (span: Span) => string,
+): (() => string) | undefined {
   const parts = members(text, span.start);
   const query = parts.find(({ name }) => name === 'query');
   const part = parts.find(({ name }) => name === 'script');
@@ -38,7 +45,8 @@ export function scriptScore(text: string, span: Span, piece: (span: Span) => str
   const params = isObject(script) && isObject(script['params']) ? script['params'] : {};
   const parameter = dotted ?? bracketed ?? '';
   const vector: unknown = list === undefined ? params[parameter] : numbersIn(list);
-  const { space, result } = FUNCTIONS[name] ?? { space: '', result: '' };
+  const { space, result: score } = FUNCTIONS[name] ?? { space: '', result: '' };
+  const result = space === 'cosinesimil' && hasWholeCosines(product) ? '(_score - 1.0)' : score;
   const comparison = {
     lang: 'knn',
     source: 'knn_score',

@@ -233,7 +233,13 @@ async function taskOf(native: SearchEngine, id: string): Promise<unknown> {
 export async function askNative(
   native: SearchEngine,
   op:
-    'make_passages' | 'bind_semantic' | 'best_passages' | 'calibrate_lists' | 'choose_different' | 'step_model_change',
+    | 'make_passages'
+    | 'bind_semantic'
+    | 'best_passages'
+    | 'calibrate_lists'
+    | 'choose_different'
+    | 'score_texts'
+    | 'step_model_change',
   body: object | string,
   cancel?: Parameters<SearchEngine['execute']>[2],
 ): Promise<string> {

@@ -49,15 +49,20 @@ export class SharedDefinitions {
     }
   }
 
-  /** Makes the copy what the cluster has, if it is not. */
-  async sync(): Promise<void> {
+  /**
+   * Makes the copy what the cluster has, if it is not.
+   *
+   * @returns whether the copy was older
+   */
+  async sync(): Promise<boolean> {
     const version = await this.#state.version(this.#kind);
     const isCurrent = this.#isKnown && sameVersion(version, this.#known);
-    if (isCurrent && this.#copy.retry === undefined) return;
+    if (isCurrent && this.#copy.retry === undefined) return false;
     await this.#steps.run(async () => {
       if (!isCurrent) await this.#syncNow();
       await this.#copy.retry?.();
     });
+    return !isCurrent;
   }
 
   /**

@@ -169,7 +169,10 @@ describe('neighbours in OpenSearch', () => {
         return Promise.resolve({ status: 200, body: Buffer.from(JSON.stringify({ responses })), text: false });
       },
     } as unknown as Transport;
-    const vectors = { of: () => Promise.resolve([new Map([['v', field]])]) } as unknown as VectorFields;
+    const vectors = {
+      of: () => Promise.resolve([new Map([['v', field]])]),
+      paths: () => Promise.resolve(['v', 'o.foreign']),
+    } as unknown as VectorFields;
     const context: NeighbourContext = { transport, product, vectors };
     const read = new SearchBody(JSON.stringify(body), { product, restricted: true, pages });
     read.resolve({ tokens: () => ({ a: 1 }), vector: () => [0, 1] });
@@ -280,12 +283,81 @@ describe('neighbours in OpenSearch', () => {
     expect(query.bool.filter).toEqual([{ exists: { field: 'v' } }, ...(isOfDocument ? [] : [filter])]);
   });
 
-  it('are not found by a filter that is about objects and their documents at once', async () => {
-    const mixed = { bool: { must: [{ term: { 'o.k': 1 } }, { nested: { path: 'o', query: { match_all: {} } } }] } };
-    const body = { knn: { ...ASKED, filter: mixed } };
-    await expect(made(body, { ...dense(), nested: 'o' })).rejects.toMatchObject({
-      reason: expect.stringContaining('about objects and their documents') as string,
+  const IN_OBJECTS = { ...dense(), nested: 'o' };
+  const ofObject = { term: { 'o.k': 1 } };
+  const ofDocument = { term: { k: 1 } };
+
+  it.each([
+    ['as two filters', [ofDocument, ofObject], [ofDocument], [ofObject]],
+    ['in a bool', { bool: { must: ofObject, filter: [ofDocument] } }, [ofDocument], [ofObject]],
+    [
+      'in a bool in another one, where nothing may be',
+      { bool: { filter: [{ constant_score: { filter: { bool: { must_not: [ofDocument, ofObject] } } } }] } },
+      [{ bool: { must_not: [ofDocument] } }],
+      [{ bool: { must_not: [ofObject] } }],
+    ],
+    [
+      'beside conditions of which some have to hold',
+      { bool: { must: [ofDocument], should: [ofObject, { exists: { field: 'o.x' } }], minimum_should_match: 2 } },
+      [ofDocument],
+      [{ bool: { should: [ofObject, { exists: { field: 'o.x' } }], minimum_should_match: 2 } }],
+    ],
+    ['beside conditions that need not hold', { bool: { must: [ofDocument], should: [ofObject] } }, [ofDocument], []],
+  ])(
+    'are compared one by one where a filter is about objects and about documents: %s',
+    async (_, filter, outer, inner) => {
+      const { asked } = await made({ knn: { ...ASKED, filter } }, IN_OBJECTS);
+      const { bool } = asked[0].query;
+      if (inner.length === 0) {
+        expect(asked[0].query.nested.query.knn.v.filter).toEqual(filter);
+        return;
+      }
+      expect(bool.filter).toEqual(outer);
+      expect(bool.must[0].nested.query.script_score.query.bool.filter).toEqual([{ exists: { field: 'v' } }, ...inner]);
+    },
+  );
+
+  it.each([
+    { multi_match: { query: 'x', fields: ['o.k^2', 'o.*'] } },
+    { query_string: { query: 'x', default_field: 'o.k' } },
+    { query_string: { query: '(o.k:x AND +o\\.k:y)' } },
+    { simple_query_string: { query: 'x', fields: ['o.k'] } },
+    { geo_distance: { distance: '1km', distance_type: 'plane', 'o.place': { lat: 0, lon: 0 } } },
+    { geo_bounding_box: { 'o.place': {}, validation_method: 'STRICT', ignore_unmapped: true } },
+  ])('are compared where %j is about objects, and where its fields are those of documents', async (filter) => {
+    const { asked } = await made({ knn: { ...ASKED, filter: [ofDocument, filter] } }, IN_OBJECTS);
+    expect(asked[0].query.bool.filter).toEqual([ofDocument]);
+    const ofAll = JSON.parse(JSON.stringify(filter).replaceAll('o.', '').replaceAll('o\\\\.', '')) as object;
+    const other = await made({ knn: { ...ASKED, filter: [ofObject, ofAll] } }, IN_OBJECTS);
+    expect(other.asked[0].query.bool.filter).toEqual([ofAll]);
+  });
+
+  it('are not found by a condition that an object or its document has to pass', async () => {
+    const mixed = { bool: { should: [ofObject, ofDocument] } };
+    await expect(made({ knn: { ...ASKED, filter: mixed } }, IN_OBJECTS)).rejects.toMatchObject({
+      reason: expect.stringContaining('about these or about their documents') as string,
     });
+  });
+
+  it('are not compared one by one in a field that others made, but found nowhere in one that is not there', async () => {
+    const filter = { nested: { path: 'o', query: { match_all: {} } } };
+    const body = { query: { nested: { path: 'o', query: { knn: { ...ASKED, field: 'o.foreign', filter } } } } };
+    await expect(made(body)).rejects.toMatchObject({
+      status: 400,
+      reason: expect.stringContaining('[o.foreign], which was not mapped by Sparrow') as string,
+    });
+    const nowhere = JSON.parse(JSON.stringify(body).replace('o.foreign', 'o.nowhere')) as object;
+    expect((await made(nowhere)).asked[0].query).toEqual({ match_none: {} });
+  });
+
+  it('have twice the least score where an OpenSearch before 2.19 compares objects by their cosines', async () => {
+    const knn = { ...ASKED, filter: [ofDocument, ofObject], similarity: 0.5 };
+    const least = async (version: string, field = IN_OBJECTS): Promise<unknown> =>
+      (await made({ knn }, field, { ...OPENSEARCH, version })).asked[0].min_score;
+    expect(await least('2.18.0')).toBe(1.5);
+    expect(await least('2.19.1')).toBe(0.75);
+    expect(await least('3.0.0')).toBe(0.75);
+    expect(await least('2.18.0', { ...IN_OBJECTS, similarity: 'l2_norm' })).toBe(0.8);
   });
 
   it('stand where they stood, with their boosts and names', async () => {
@@ -322,16 +394,17 @@ describe('neighbours in OpenSearch', () => {
     const { asked, sent } = await made(body, dense(), ELASTICSEARCH);
     expect(asked).toEqual([]);
     expect(sent).toEqual({ knn: { field: 'v', query_vector: [0, 1], ...more }, size: 1 });
-    const retriever = await made({ retriever: { knn: { ...ASKED, k: 3, num_candidates: 9 } } }, dense(), ELASTICSEARCH);
-    expect(retriever.sent).toEqual({ knn: { ...ASKED, k: 3, num_candidates: 9 } });
+    const knn = { ...ASKED, k: 3, num_candidates: 9, rescore_vector: { oversample: 2 } };
+    const retriever = await made({ retriever: { knn } }, dense(), ELASTICSEARCH);
+    expect(retriever.sent).toEqual({ knn });
   });
 });
 
 describe('a script that compares vectors, in OpenSearch', () => {
-  const translated = (source: string, params: object = { q: [1, 2], w: 3 }): any => {
+  const translated = (source: string, params: object = { q: [1, 2], w: 3 }, product = OPENSEARCH): any => {
     const script_score = { query: { term: { k: 1 } }, script: { source, params }, min_score: 1 };
     const body = new SearchBody(JSON.stringify({ query: { script_score } }), {
-      product: OPENSEARCH,
+      product,
       restricted: false,
     });
     body.resolve({ tokens: () => ({}), vector: () => [] });
@@ -351,6 +424,11 @@ describe('a script that compares vectors, in OpenSearch', () => {
     expect(script.source).toBe(around);
     expect(script.params['w']).toBe(3);
     expect(least).toBe(1);
+  });
+
+  it('takes a cosine from the score that OpenSearch before 2.19 gives', () => {
+    const { script } = translated("cosineSimilarity(params.q, 'v')", { q: [1] }, { ...OPENSEARCH, version: '2.18.0' });
+    expect(script.source).toBe('(_score - 1.0)');
   });
 
   it('is left as it is where it compares none, and refused where it needs more than one score', () => {

@@ -137,6 +137,7 @@ export type Operation =
   | "rethrottle"
   | "roll_back_model"
   | "rollover"
+  | "score_texts"
   | "scroll"
   | "search"
   | "search_shards"
@@ -440,6 +441,7 @@ export const OPERATIONS: Readonly<Record<Operation, DeclaredOperation>> = {
   "rethrottle": {"about":"Lets a running job go faster or slower.","action":"cluster:admin/reindex/rethrottle","body":"none","parameters":["requests_per_second","group_by"],"text":false,"stops":false,"reads":false,"shed":false},
   "roll_back_model": {"about":"Lets searches read the vectors of the old model again.","action":"indices:admin/ext/model/change","body":"none","parameters":[],"text":false,"stops":false,"reads":false,"shed":false},
   "rollover": {"about":"Lets an alias point to a new index, if conditions hold.","action":"indices:admin/rollover","body":"json","parameters":["timeout","master_timeout","wait_for_active_shards","wait_for_completion","copy_settings","max_docs","dry_run","lazy"],"text":false,"stops":false,"reads":false,"shed":false,"holds":"RolloverRequest"},
+  "score_texts": {"about":"How a reranker scores the texts of hits from indices that are kept elsewhere.","action":"cluster:monitor/xpack/inference/post","body":"json","parameters":[],"text":false,"stops":true,"reads":true,"shed":false},
   "scroll": {"about":"The next page of a scroll.","action":"indices:data/read/scroll","body":"json","parameters":["scroll","scroll_id","rest_total_hits_as_int"],"text":false,"stops":true,"reads":true,"shed":true,"holds":"ScrollRequest"},
   "search": {"about":"Searches.","action":"indices:data/read/search","body":"json","parameters":["expand_wildcards","allow_no_indices","ignore_unavailable","ignore_throttled","q","df","default_operator","analyzer","analyze_wildcard","lenient","_source","_source_includes","_source_excludes","_source_exclude_vectors","from","size","min_score","track_total_hits","track_scores","rest_total_hits_as_int","typed_keys","preference","routing","search_type","timeout","terminate_after","allow_partial_search_results","batched_reduce_size","max_concurrent_shard_requests","pre_filter_shard_size","request_cache","ccs_minimize_roundtrips","version","seq_no_primary_term","sort","explain","stored_fields","docvalue_fields","scroll","stats","include_named_queries_score"],"text":false,"stops":true,"reads":true,"shed":true,"holds":"SearchRequest"},
   "search_shards": {"about":"Where a search would run.","action":"indices:admin/shards/search_shards","body":"none","parameters":["expand_wildcards","allow_no_indices","ignore_unavailable","ignore_throttled","local","preference","routing","master_timeout"],"text":false,"stops":false,"reads":true,"shed":false},

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import process from 'node:process';
 
 /** File name of the addon inside `native/` of this package's sources and inside a platform package. */
@@ -13,7 +14,7 @@ export interface Platform {
   readonly usesMusl: () => boolean;
 }
 
-const HERE: Platform = { os: process.platform, cpu: process.arch, usesMusl: () => isMusl(process.report.getReport()) };
+const HERE: Platform = { os: process.platform, cpu: process.arch, usesMusl: () => isMusl(mappedFiles()) };
 
 /**
  * The name of a platform, by default the one this process runs on, as the platform packages are called:
@@ -23,10 +24,21 @@ export function platformName({ os, cpu, usesMusl }: Platform = HERE): string {
   return os === 'linux' ? `linux-${cpu}-${usesMusl() ? 'musl' : 'gnu'}` : `${os}-${cpu}`;
 }
 
-/** Whether a diagnostic report of Node comes from a process on musl: glibc reports its version there, musl has none. */
-export function isMusl(report: object): boolean {
-  const { header } = report as { header?: { glibcVersionRuntime?: string } };
-  return header?.glibcVersionRuntime === undefined;
+/**
+ * Whether the lines of `/proc/PID/maps` are of a process that musl's loader started. A diagnostic report of Node would tell the C library too,
+ * but asks name servers, one after the other on this thread, what each connected client is called.
+ */
+export function isMusl(maps: string): boolean {
+  return /\/ld-musl-[^/]*$/m.test(maps);
+}
+
+/** The files that are mapped into this process; none where the system does not show them. */
+function mappedFiles(): string {
+  try {
+    return readFileSync('/proc/self/maps', 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 /** Names under which ONNX Runtime's shared library is shipped on this operating system, best first. */

@@ -1,6 +1,6 @@
 import { type NumberedHits, type NumberedList, fuseNumbered } from '@sparrow-search/engine';
 
-import type { Grades } from './ranking-metrics.js';
+import { type Grades, ndcg } from './ranking-metrics.js';
 
 /** What a ranked list is made by. */
 export const KINDS = ['words', 'sparse', 'dense'] as const;
@@ -28,6 +28,8 @@ export const DEFAULTS: Readonly<Record<Fusion, Setting>> = {
 
 /** Hits of each list that are fused by default. */
 export const WINDOW = 100;
+/** Ranks that nDCG takes into account. */
+const DEPTH = 10;
 
 /** A document in the answer of a search. */
 export interface RankedHit {
@@ -63,14 +65,8 @@ export class QueryLists {
   /** Numbers of the documents by {@link keyOf}. */
   readonly #numbers: ReadonlyMap<string, number>;
   readonly #grades: Grades;
-  readonly #ideal: number;
 
-  constructor(
-    lists: readonly List[],
-    grades: Grades,
-    /** Ranks that nDCG takes into account. */
-    readonly depth = 10,
-  ) {
+  constructor(lists: readonly List[], grades: Grades) {
     const hitsByKey = new Map(lists.flatMap(({ hits }) => hits.map((hit) => [keyOf(hit), hit] as const)));
     const documents = [...hitsByKey].sort(([, one], [, other]) => compare(one, other));
     const numbers = new Map(documents.map(([key], number) => [key, number]));
@@ -83,8 +79,6 @@ export class QueryLists {
       scores: Float32Array.from(hits, ({ score }) => score),
     }));
     this.#grades = grades;
-    const best = [...grades.values()].sort((a, b) => b - a).slice(0, depth);
-    this.#ideal = best.reduce((sum, grade, at) => sum + grade / Math.log2(at + 2), 0);
   }
 
   /** Whether any of the lists has a relevant document. */
@@ -94,7 +88,7 @@ export class QueryLists {
 
   /** Ids of the fused list, the best first. */
   ranked(setting: Setting): readonly string[] {
-    return Array.from(this.#fused(setting).documents, (document) => this.#ids[document] ?? '');
+    return this.#idsOf(this.#fused(setting).documents);
   }
 
   /**
@@ -115,18 +109,13 @@ export class QueryLists {
     );
   }
 
-  /** nDCG of the fused list, in which an id that several indices have is credited once, at its first rank. */
+  /** nDCG@10 of the fused list. */
   ndcg(setting: Setting): number {
-    if (this.#ideal === 0) return 0;
-    const credited = new Set<string>();
-    let gain = 0;
-    for (const [rank, document] of this.#fused(setting).documents.subarray(0, this.depth).entries()) {
-      const id = this.#ids[document] ?? '';
-      const grade = this.#grades.get(id) ?? 0;
-      if (grade > 0 && !credited.has(id)) gain += grade / Math.log2(rank + 2);
-      credited.add(id);
-    }
-    return gain / this.#ideal;
+    return ndcg(this.#idsOf(this.#fused(setting).documents.subarray(0, DEPTH)), this.#grades, DEPTH);
+  }
+
+  #idsOf(documents: Uint32Array): readonly string[] {
+    return Array.from(documents, (document) => this.#ids[document] ?? '');
   }
 
   #fused({ fusion, constant = 0, weights }: Setting): NumberedHits {

@@ -2,13 +2,13 @@
 //
 // The folder STATE gets `address` once the cluster answers, or `failed` with what went wrong. The launchers of PEERS fetch with Maven
 // what they have not yet.
-import { execFile, spawn } from 'node:child_process';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
+
+import { openSearchJars, startThreeNodes } from './three-nodes.mjs';
 
 const run = promisify(execFile);
 const [kind = '', state = '', pid = '', peers = ''] = process.argv.slice(2);
@@ -50,53 +50,11 @@ async function oneNode(port) {
   return () => launcher('stop', '--port', String(port));
 }
 
-/** Starts three nodes of OpenSearch 2, each a process of its own, over the jars of the peer. */
+/** Starts three nodes of OpenSearch 2; the jars are fetched by the first start of one. */
 async function threeNodes(port) {
-  const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'sparrow-peers', 'opensearch-2');
-  if ((await readFile(join(cache, 'stamp')).catch(() => undefined)) === undefined) await (await oneNode(port))();
-  const { stdout } = await run('bash', ['-c', '. "$0"/common.sh; find_java 17 23', peers]);
-  const bin = join(stdout.trim(), 'bin');
-  const [libraries, classes] = [join(cache, 'lib/*'), join(state, 'classes')];
-  // Once, and not by each of the nodes while it starts.
-  await run(join(bin, 'javac'), [
-    '-cp',
-    libraries,
-    '-d',
-    classes,
-    join(dirname(fileURLToPath(import.meta.url)), 'ClusterNode.java'),
-  ]);
-  const plugins = 'org.opensearch.knn.plugin.KNNPlugin,org.opensearch.neuralsearch.plugin.NeuralSearch';
-  const nodes = [0, 1, 2].map((node) =>
-    spawn(
-      join(bin, 'java'),
-      [
-        ...['-Xms512m', '-Xmx512m', '--add-modules=jdk.incubator.vector', `-Dplugins=${plugins}`],
-        ...['--add-opens=java.base/java.nio.file=ALL-UNNAMED', `-Dnode=${node}`, '-Dnodes=3', `-Dhttp.base=${port}`],
-        ...[`-Dbase=${join(data, String(node))}`, `-Drepo=${join(data, 'repo')}`],
-        ...['-cp', `${classes}:${libraries}`, 'ClusterNode'],
-      ],
-      { stdio: ['ignore', 'inherit', 'inherit'] },
-    ),
-  );
-  const gone = Promise.all(nodes.map((node) => new Promise((resolve) => node.once('exit', resolve))));
-  const stop = async () => {
-    for (const node of nodes) node.kill('SIGKILL');
-    await gone;
-  };
-  for (const end = Date.now() + 380_000; Date.now() < end;) {
-    const health = `http://127.0.0.1:${port}/_cluster/health?wait_for_nodes=3&timeout=2s`;
-    if (
-      await fetch(health).then(
-        ({ ok }) => ok,
-        () => false,
-      )
-    )
-      return stop;
-    if (nodes.some(({ exitCode }) => exitCode !== null)) break;
-    await new Promise((resolve) => setTimeout(resolve, 1000));
-  }
-  await stop();
-  throw new Error('the three nodes did not come to one cluster');
+  if ((await openSearchJars()) === undefined) await (await oneNode(port))();
+  const libraries = await openSearchJars();
+  return (await startThreeNodes({ peers, libraries, folder: state, port, heap: '512m' })).stop;
 }
 
 function lives() {

@@ -48,8 +48,10 @@ enum Kind {
     CrossEncoder,
 }
 
-/// `sparrow.json`, which overrules what is detected. Every key may be absent.
+/// `sparrow.json`, which overrules what is detected. Every key may be absent. A key of another name is refused: a misspelled one would not
+/// do what was meant, and make another model of the folder.
 #[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Description {
     kind: Option<Kind>,
     pooling: Option<Pooling>,

@@ -216,6 +216,14 @@ fn a_factor_of_dense_scores_is_a_number_that_lets_both_count() {
 }
 
 #[test]
+fn a_misspelled_key_is_refused_by_its_name() {
+    let files = Files::tiny();
+    fs::write(files.model().join("sparrow.json"), r#"{"arithmetics": "float32"}"#).unwrap();
+    let error = Model::inspect(&files.model()).unwrap_err().to_string();
+    assert!(error.contains("unknown field `arithmetics`"), "{error}");
+}
+
+#[test]
 fn weights_are_packed_once_and_again_when_a_file_of_the_model_changes() {
     let files = Files::small();
     assert!(files.made_anew());

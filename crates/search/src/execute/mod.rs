@@ -14,6 +14,7 @@ mod union;
 pub use self::diversified::chosen;
 pub use self::fused::{Branch, Origin};
 pub use self::key::Key;
+pub use self::reranked::scores_of_texts;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -1,8 +1,10 @@
 //! Reranking: the first hits of a list are scored again by a cross-encoder that reads their texts.
 
+use std::sync::atomic::AtomicBool;
+
 use sparrow_mapping::values_at;
-use sparrow_models::ModelError;
-use sparrow_runtime::work;
+use sparrow_models::{ModelError, Models};
+use sparrow_runtime::work::{self, Stopped};
 
 use super::best_chunks::best_chunks;
 use super::fused::{Branch, Origin};
@@ -65,30 +67,44 @@ impl Run<'_> {
                 let target = &self.targets[key.target()];
                 texts.push(text_of(target, rerank, *key)?);
             }
-            let mut read: Vec<Vec<&str>> = Vec::with_capacity(texts.len());
-            for (text, key) in texts.iter().zip(documents) {
-                let best = match &rerank.chunks {
-                    Some(wanted) => best_chunks(text, &rerank.text, wanted)
-                        .map_err(|stopped| self.targets[key.target()].stopped(stopped))?,
-                    None => Vec::new(),
-                };
-                // A text without words is read as it is, too.
-                read.push(if best.is_empty() { vec![text] } else { best });
-            }
-            let flat: Vec<&str> = read.iter().flatten().copied().collect();
-            match models.rerank(&rerank.inference_id, &rerank.text, &flat, Some(self.cancel.as_ref()), None) {
-                Ok(scored) => {
-                    let mut scored = scored.iter().map(|scored| scored.score);
-                    for parts in &read {
-                        scores.push(scored.by_ref().take(parts.len()).fold(f32::NEG_INFINITY, f32::max));
-                    }
-                }
+            let scored = scores_of_texts(models, rerank, &texts, self.cancel)
+                .map_err(|stopped| self.targets[documents[0].target()].stopped(stopped))?;
+            match scored {
+                Ok(scored) => scores.extend(scored),
                 Err(ModelError::Cancelled) if self.partial => break,
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(scores)
     }
+}
+
+/// The model's score of each text: that of its best part, if the retriever says that only parts of it are read.
+///
+/// # Errors
+/// [`Stopped`] when the request must stop while texts are cut; the inner error is the model's.
+pub fn scores_of_texts(
+    models: &Models,
+    rerank: &Rerank,
+    texts: &[String],
+    cancel: &AtomicBool,
+) -> Result<Result<Vec<f32>, ModelError>, Stopped> {
+    let mut read: Vec<Vec<&str>> = Vec::with_capacity(texts.len());
+    for text in texts {
+        let best = match &rerank.chunks {
+            Some(wanted) => best_chunks(text, &rerank.text, wanted)?,
+            None => Vec::new(),
+        };
+        // A text without words is read as it is, too.
+        read.push(if best.is_empty() { vec![text] } else { best });
+    }
+    let flat: Vec<&str> = read.iter().flatten().copied().collect();
+    let scored = models.rerank(&rerank.inference_id, &rerank.text, &flat, Some(cancel), None);
+    Ok(scored.map(|scored| {
+        let mut scored = scored.iter().map(|scored| scored.score);
+        let best = |parts: &Vec<&str>| scored.by_ref().take(parts.len()).fold(f32::NEG_INFINITY, f32::max);
+        read.iter().map(best).collect()
+    }))
 }
 
 /// Maps a model's score to a hit's score, at least 0 and in the same order, by Elasticsearch's formula.

@@ -4,17 +4,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sparrow_catalog::semantic::over_cluster as stored;
 use sparrow_mapping::passages;
-use sparrow_query::dsl::Context;
 use sparrow_request::error::EngineError;
 use sparrow_request::operation::{Lane, Operation};
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::Action;
 
-use super::{Index, encoded, node, parsed};
+use super::{Index, encoded, parsed, stage};
 use crate::execute::chosen;
 use crate::service::SearchService;
-use sparrow_search_body::body;
-use sparrow_search_body::retriever::{self, Retriever, Stage};
+use sparrow_search_body::retriever::Stage;
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =
     &[Operation::new("choose_different", Action::Infer, Lane::Read, choose_different)
@@ -59,12 +57,7 @@ fn choose_different(
     cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let asked: Asked = parsed(body)?;
-    let context = Context::new(body::DEFAULT_SIZE);
-    let stage = match retriever::parse(&node(&asked.retriever)?, context)? {
-        Retriever::Fused(fusion) => fusion.stage,
-        _ => None,
-    };
-    let Some(Stage::Diversify(mut diversify)) = stage else {
+    let Some(Stage::Diversify(mut diversify)) = stage(&asked.retriever)? else {
         return Err(EngineError::illegal_argument("[retriever] is no [diversify]"));
     };
     if let Some(query) = &mut diversify.query {

@@ -3,6 +3,7 @@
 
 pub(crate) mod calibration;
 pub(crate) mod diversity;
+pub(crate) mod reranking;
 
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ use crate::{resolve, semantic};
 use sparrow_search_body::body;
 use sparrow_search_body::fusion::Method;
 use sparrow_search_body::highlight::Highlight;
-use sparrow_search_body::retriever::{self, Retriever, Standard};
+use sparrow_search_body::retriever::{self, Retriever, Stage, Standard};
 use sparrow_search_body::window::Window;
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
@@ -241,6 +242,14 @@ fn best_passages_of_hits(
 pub(super) fn parsed<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, EngineError> {
     serde_json::from_value(parse_json(body)?)
         .map_err(|error| EngineError::illegal_argument(format!("failed to parse: {error}")))
+}
+
+/// What a retriever does with the hits of its list, which is not looked at.
+pub(super) fn stage(retriever: &Value) -> Result<Option<Stage>, EngineError> {
+    Ok(match retriever::parse(&node(retriever)?, Context::new(body::DEFAULT_SIZE))? {
+        Retriever::Fused(fusion) => fusion.stage,
+        _ => None,
+    })
 }
 
 /// A value as the parsers of searches read it.

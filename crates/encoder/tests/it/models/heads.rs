@@ -84,7 +84,8 @@ fn a_head_computes_what_transformers_do() {
     }
 }
 
-/// In floats and in bytes: alone, in one pass, and as a model that is written out in full.
+/// In floats and in bytes, alone and in one batch; in floats also as a model that is written out in full. In bytes that one has factors of
+/// inputs in all of its layers, and a head has none in its own.
 #[test]
 fn one_pass_gives_the_vectors_of_two() {
     for arithmetic in ["float32", "int8"] {

@@ -23,6 +23,7 @@ impl Compiler<'_> {
         if let Some(path) = around
             && self.snapshot.scope() != around
         {
+            self.check_spreads_to(path, "knn")?;
             let clause = NestedQuery {
                 path: path.to_owned(),
                 query: Box::new(QueryKind::Knn(query.clone()).into()),
@@ -72,19 +73,22 @@ impl Compiler<'_> {
         let Some(field) = field else {
             return Ok(weights::none());
         };
+        // A clause that restricts objects finds the nearest of all documents, also of those that have no object in the view.
+        let of_index = self.spreads && around.is_none();
+        let of_document = self.snapshot.of_document && !of_index;
         let filters = self.spreading(|compiler| compiler.filter_docs(&query.filter, []))?;
         let mut nearest: Vec<(Score, u64, usize, DocId)> = Vec::new();
         for (ord, (filter, segment)) in filters.iter().zip(self.snapshot.segments()).enumerate() {
             self.check_cancelled()?;
             let Some(vectors) = segment.dense(field) else { continue };
-            let all =
-                || segment.live().map_or(0, |live| live.iter().map(|word| word.count_ones() as usize).sum());
+            let live = if of_index { segment.documents_of_index() } else { segment.live() };
+            let all = || live.map_or(0, |live| live.iter().map(|word| word.count_ones() as usize).sum());
             // Of one document alone all objects are near enough.
-            let k = if self.snapshot.of_document { query.k.max(all()) } else { query.k };
+            let k = if of_document { query.k.max(all()) } else { query.k };
             let request = TopKRequest {
                 query: &query.vector,
                 k,
-                live: segment.live(),
+                live,
                 filter: filter.words(),
                 min_score: query.similarity.map(|least| metric.threshold_score(least)),
                 tie: &|doc| segment.seq_no(doc),
@@ -116,7 +120,7 @@ impl Compiler<'_> {
                         })
                     })?
                 }
-                None if self.snapshot.of_document => nearest_of(&request)?,
+                None if of_document || of_index => nearest_of(&request)?,
                 None => match self.snapshot.documents_around(segment) {
                     None => nearest_of(&request)?,
                     Some(documents) => {
@@ -131,7 +135,7 @@ impl Compiler<'_> {
         }
         self.check_cancelled()?;
         nearest.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        if !self.snapshot.of_document {
+        if !of_document {
             nearest.truncate(query.k);
         }
         let mut segments: FxHashMap<SegmentId, Vec<(DocId, Score)>> = FxHashMap::default();

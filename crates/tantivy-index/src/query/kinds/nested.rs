@@ -36,6 +36,21 @@ pub(crate) fn view(query: &NestedQuery, snapshot: &Snapshot) -> Result<Option<Ar
     Ok(Some(snapshot.inside(path)))
 }
 
+impl Compiler<'_> {
+    /// Checks that what restricts the objects of a view may ask for objects of the nested field at `path`: only for those inside them.
+    pub(super) fn check_spreads_to(&self, path: &str, clause: &str) -> Result<(), QueryError> {
+        let scope = self.snapshot.scope();
+        if !self.spreads || self.snapshot.mapping().is_nested_inside(scope, path) {
+            return Ok(());
+        }
+        let scope = scope.unwrap_or_default();
+        let reason = format!(
+            "[{clause}] on [{path}] in the filter of [knn] on objects of [{scope}] is not supported by this server"
+        );
+        Err(QueryError::Invalid { reason })
+    }
+}
+
 impl Meaning for NestedQuery {
     fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
         compiler.count_clause()?;
@@ -56,14 +71,8 @@ impl Meaning for NestedQuery {
         compiler.count_clause()?;
         let snapshot = compiler.snapshot;
         let is_own = compiler.spreads && snapshot.scope() == Some(&self.path);
-        if compiler.spreads && !is_own && !snapshot.mapping().is_nested_inside(snapshot.scope(), &self.path) {
-            return Err(QueryError::Invalid {
-                reason: format!(
-                    "[nested] on [{}] in the filter of [knn] on objects of [{}] is not supported by this server",
-                    self.path,
-                    snapshot.scope().unwrap_or_default()
-                ),
-            });
+        if !is_own {
+            compiler.check_spreads_to(&self.path, "nested")?;
         }
         // What restricts the objects that are searched may ask of their documents that they have another object.
         let inner = if is_own { None } else { view(self, snapshot)? };
