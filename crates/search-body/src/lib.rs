@@ -25,4 +25,4 @@ pub mod window;
 mod body_tests;
 
 pub use self::body::{SearchBody, check_section};
-pub use self::schemas::schemas;
+pub use self::schemas::{schemas, search_shape};

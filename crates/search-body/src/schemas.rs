@@ -6,7 +6,7 @@ use crate::shape::*;
 use crate::{aggs, collapse, fields, highlight, paging, rank, rescore, retriever, script_fields, sort};
 
 /// What [`crate::SearchBody::section`] reads.
-fn sections() -> Shape {
+pub fn search_shape() -> Shape {
     let tracked = either([flag(), count()]).about("how far hits are counted").preset(10_000);
     let boosts = either([list(map(num())), map(num())]);
     let lists = object([("query", query())]).needs(&["query"]);
@@ -43,15 +43,17 @@ fn sections() -> Shape {
 }
 
 fn source_selection() -> Shape {
-    let lists = ["includes", "include", "excludes", "exclude"].map(|name| (name, several(text())));
-    let filter = object(lists).and([("exclude_vectors", flag())]);
-    either([flag(), several(text().about("path or pattern")), filter])
+    either([flag(), several(text().about("path or pattern")), source_filter_shape()])
 }
 
-/// What a search holds, by the names in the OpenAPI document.
+pub(crate) fn source_filter_shape() -> Shape {
+    let lists = ["includes", "include", "excludes", "exclude"].map(|name| (name, several(text())));
+    object(lists).and([("exclude_vectors", flag())])
+}
+
+/// What parts of a search hold, by the names in the OpenAPI document.
 pub fn schemas() -> impl Iterator<Item = Named> {
     let own = [
-        ("SearchRequest", sections()),
         ("SourceSelection", source_selection()),
         ("FieldRequests", fields::shape()),
         ("Sort", sort::shape()),
@@ -88,7 +90,7 @@ mod tests {
     #[test]
     fn what_a_search_is_said_to_hold_is_read() {
         let unread: Vec<_> =
-            super::sections().names().iter().copied().filter(|name| !is_read(name)).collect();
+            super::search_shape().names().iter().copied().filter(|name| !is_read(name)).collect();
         assert!(unread.is_empty(), "{unread:?}");
         assert!(!is_read("qurey"));
     }

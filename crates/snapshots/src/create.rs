@@ -31,11 +31,12 @@ use sparrow_request::params::Params;
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::{Action, Right};
 use sparrow_tasks::{TaskContext, TaskSpec};
+use sparrow_wire::shape::{Shape, alike, flag, object, open, several, text};
 
 pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] =
     &[Operation::new("create_snapshot", Action::CreateSnapshot, Lane::Long, create_snapshot)
         .about("Backs up indices.")
-        .json()
+        .holds("SnapshotRequest", SnapshotRequest::shape)
         .takes(&["master_timeout wait_for_completion"])
         .unlisted()];
 
@@ -51,6 +52,13 @@ struct SnapshotRequest {
 }
 
 impl SnapshotRequest {
+    fn shape() -> Shape {
+        object(alike("indices feature_states expand_wildcards", several(text())))
+            .and(alike("ignore_unavailable include_models partial", flag().preset(false)))
+            .and(alike("allow_no_indices include_global_state", flag().preset(true)))
+            .and([("metadata", open())])
+    }
+
     fn parse(body: &Map<String, Value>) -> Result<Self, EngineError> {
         let mut wanted = Self {
             indices: String::new(),
@@ -92,7 +100,8 @@ impl SnapshotRequest {
                 },
                 other => {
                     return Err(EngineError::parse(format!(
-                        "[create_snapshot_request] unknown field [{other}]"
+                        "[create_snapshot_request] {}",
+                        Self::shape().unknown(other)
                     )));
                 }
             }
