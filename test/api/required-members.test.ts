@@ -86,7 +86,8 @@ function sample(given: Schema): unknown {
 /** The smallest object of a schema at a place. */
 function objectAt(at: string, schema: Schema): Readonly<Record<string, unknown>> {
   const beside = BESIDE.filter(([pattern]) => pattern.test(at)).map(([, members]) => members);
-  return Object.assign({}, sample({ ...schema, anyOf: undefined }), ...beside) as Record<string, unknown>;
+  const { anyOf: _, ...plain } = schema;
+  return Object.assign({}, sample(plain), ...beside) as Record<string, unknown>;
 }
 
 /** An object somewhere in the body of a request, and the body around it. */

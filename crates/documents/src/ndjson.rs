@@ -35,8 +35,7 @@ fn metadata_shape(kind: ActionKind) -> Shape {
         .and(alike("version if_seq_no if_primary_term", int()))
         .and([("version_type", one(&["internal", "external", "external_gte"])), ("require_alias", flag())]);
     match kind {
-        ActionKind::Index => all.and([("pipeline", text()), ("op_type", one(&["index", "create"]))]),
-        ActionKind::Create => all.and([("pipeline", text())]),
+        ActionKind::Index | ActionKind::Create => all.and([("pipeline", text())]),
         ActionKind::Update => all.and([("retry_on_conflict", int()), ("_source", named("SourceSelection"))]),
         ActionKind::Delete => all,
     }

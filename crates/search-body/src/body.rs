@@ -10,8 +10,8 @@ use super::paging::{self, PointInTime, SliceOf};
 use super::rank::{self, RankFusion};
 use super::rescore::{self, Rescore};
 use super::retriever::{self, Form, Fusion, Input, Retriever};
-use super::schemas::{search_shape, source_filter_shape};
 use super::script_fields::{self, ScriptField};
+use super::sections::{search_shape, source_filter_shape};
 use super::shape::{self, Shape};
 use super::sort::{self, Position, Sort};
 use sparrow_mapping::SourceSelection;
@@ -440,7 +440,6 @@ pub fn query_shape() -> Shape {
 ///
 /// # Errors
 /// As [`SearchBody::parse`].
-
 pub fn parse_count(bytes: &[u8]) -> Result<Option<Query>, BodyError> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);

@@ -16,6 +16,7 @@ pub mod rescore;
 pub mod retriever;
 mod schemas;
 pub mod script_fields;
+mod sections;
 mod shape;
 pub mod sort;
 pub mod uri;
@@ -25,4 +26,5 @@ pub mod window;
 mod body_tests;
 
 pub use self::body::{SearchBody, check_section};
-pub use self::schemas::{schemas, search_shape};
+pub use self::schemas::schemas;
+pub use self::sections::search_shape;
