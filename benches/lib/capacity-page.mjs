@@ -2,7 +2,6 @@
 // `<!-- capacity: NAME -->` and `<!-- end -->` stands what is made from the records of the suites `cluster-capacity`, `cluster`, `http` and
 // `sparse-search`, and what is made from that of `cluster-two-vectors`.
 import { figure } from './rows.mjs';
-import { exponent } from './statistics.mjs';
 
 const BLOCK = /<!-- capacity: (\w+) -->\n[\s\S]*?<!-- end -->/g;
 
@@ -55,32 +54,28 @@ function largeShard({ rows, notes }) {
   return { documents, seconds: serverCpuMicros / MILLION };
 }
 
-/** The same constants of passages with two vectors; undefined without their record. */
+/** The same constants of passages with two vectors, whose tokens are searched as those of others; undefined without their record. */
 export function twoVectorsOf(records) {
   const record = records.get('cluster-two-vectors');
-  if (record === undefined) return undefined;
+  const of = constantsOf(records);
+  if (record === undefined || of === undefined) return undefined;
   const { rows } = record;
   const row = (start) => rows.find(({ what }) => what.startsWith(start));
-  const searches = (kind) => searchesOf(rows, kind).filter(({ shards }) => shards === 1);
-  const [[least, middle, most], ofVector] = [searches('tokens'), searches('vector').at(-1)];
-  const perSearch = least.seconds;
-  const above = [middle, most].map(({ documents, seconds }) => [documents, Math.max(seconds - perSearch, 1e-9)]);
-  const power = Math.min(1, exponent(above));
-  const byTokens = (documents) => above[1][1] * (documents / most.documents) ** power;
+  const most = searchesOf(rows, 'vector')
+    .filter(({ shards }) => shards === 1)
+    .at(-1);
   // A graph of n vectors is searched in steps whose number grows with the logarithm of n.
-  const byVector = (documents) => (ofVector.seconds * Math.log(documents)) / Math.log(ofVector.documents);
+  const byVector = (documents) => (most.seconds * Math.log(documents)) / Math.log(most.documents);
   return {
+    ...of,
     encode: row('encoding a passage').sparrow / MILLION,
     write: row('writing and merging').sparrow / MILLION,
     stored: row('a passage on the disk').sparrow,
     sent: row('of which is the document').sparrow,
     searched: row('of which searches read').sparrow,
-    perSearch,
-    power,
-    byTokens,
-    byVector,
     documents: most.documents,
-    inShard: (documents) => byTokens(documents) + byVector(documents),
+    byVector,
+    inShard: (documents) => of.inShard(documents) + byVector(documents),
     translate: row('a search with a text').sparrow / MILLION,
     sparrowBytes: row('encoding a passage').detail.sparrowResident,
   };
@@ -94,7 +89,7 @@ function searchesOf(rows, kind) {
     .sort((one, other) => one.documents - other.documents);
 }
 
-/** What so many documents need. @param {ReturnType<typeof constantsOf>} of */
+/** What so many documents need. @param {Omit<NonNullable<ReturnType<typeof constantsOf>>, 'perDocument'>} of */
 export function needed(of, documents, assumed = ASSUMED) {
   const { replicas, shardBytes, shardSeconds, searchesPerSecond, loadDays, busyCores, fullDisk } = assumed;
   const copies = 1 + replicas;
@@ -232,9 +227,6 @@ function twoConstantsTable(of) {
     line(['E', 'a core’s time for Sparrow to encode a passage by both models', micros(of.encode)]),
     line(['Q', 'a core’s time for Sparrow to answer a search with a text by both vectors', micros(of.translate)]),
     line(['W', 'a core’s time for the cluster to write a passage and to merge it into one segment', micros(of.write)]),
-    line(['A', 'a core’s time of a search by tokens, whatever there is to search', micros(of.perSearch)]),
-    line(['T', `what a shard of ${shown} passages adds to it`, micros(of.byTokens(of.documents))]),
-    line(['p', 'the power of its passages by which that grows', figure(of.power)]),
     line([
       'V',
       `a core’s time of a search by a vector in a shard of ${shown} passages`,
@@ -242,7 +234,7 @@ function twoConstantsTable(of) {
     ]),
     line(['B', 'a passage on the disk, with its text and both vectors as they were sent', bytes(of.stored)]),
     line(['', 'of which is the passage as it was sent, which only hits are read from', bytes(of.sent)]),
-    line(['P', 'of which searches read: postings, terms, norms, columns, vectors, graphs', bytes(of.searched)]),
+    line(['P', 'of which searches read: postings, terms, norms, vectors, graphs', bytes(of.searched)]),
     line(['', 'memory of a Sparrow process with both models at work', bytes(of.sparrowBytes)]),
   ].join('\n');
 }
@@ -263,7 +255,7 @@ function twoCheckTable(of, records) {
     ['files that searches read', find('of which searches read').sparrow * documents, of.searched * documents, bytes],
     ['pages of them that the searches brought into memory', ofFiles, of.searched * documents, bytes],
     ['writing and merging, a passage', written.sparrow / MILLION, of.write, micros],
-    ['a search by tokens', tokens, of.perSearch + shards * of.byTokens(inShard), micros],
+    ['a search by tokens', tokens, of.perSearch + documents * of.perDocument, micros],
     ['a search by a vector', vector, shards * of.byVector(inShard), micros],
   ];
   return [
