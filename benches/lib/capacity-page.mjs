@@ -89,7 +89,7 @@ function searchesOf(rows, kind) {
     .sort((one, other) => one.documents - other.documents);
 }
 
-/** What so many documents need. @param {ReturnType<typeof constantsOf>} of */
+/** What so many documents need. @param {Omit<NonNullable<ReturnType<typeof constantsOf>>, 'perDocument'>} of */
 export function needed(of, documents, assumed = ASSUMED) {
   const { replicas, shardBytes, shardSeconds, searchesPerSecond, loadDays, busyCores, fullDisk } = assumed;
   const copies = 1 + replicas;

@@ -69,7 +69,12 @@ export class DerivedDocuments {
     this.#each(number, (at) => callback(this.#vectors.idx[at], this.#weights[at]));
   }
 
-  /** The two passages that a document is made of; in the first round, one of them twice. */
+  /**
+   * The two passages that a document is made of; in the first round, one of them twice.
+   *
+   * @param {number} number of the document
+   * @returns {[own: number, other: number]}
+   */
   passagesOf(number) {
     const { rows } = this.#vectors;
     const own = number % rows;

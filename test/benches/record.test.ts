@@ -87,7 +87,7 @@ describe('a page', () => {
 
   it('computes what a cluster needs from the records: design/capacity.md', () => {
     const text = readFileSync(new URL('docs/design/capacity.md', ROOT), 'utf8');
-    expect(text.match(/<!-- capacity: \w+ -->\n\|/g)).toHaveLength(3);
+    expect(text.match(/<!-- capacity: \w+ -->\n\|/g)).toHaveLength(6);
     expect(PAGES.get('design/capacity.md')?.(text, readRecords())).toBe(text);
   });
 

@@ -93,7 +93,7 @@ pub use self::resolve::Resolved;
 pub use self::resolve_options::ResolveOptions;
 pub use self::restored::Arrival;
 pub use self::search_limits::SearchLimits;
-pub use self::semantic::chunks;
+pub use self::semantic::chunks_while;
 pub use self::settings::{Settings, insert_nested};
 pub use self::templates::TemplateSet;
 use self::templates::{Body, Templates};
