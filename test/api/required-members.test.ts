@@ -83,11 +83,13 @@ function sample(given: Schema): unknown {
   return Object.fromEntries(members);
 }
 
+const without = <T extends object>(object: T, name: string): T =>
+  Object.fromEntries(Object.entries(object).filter(([member]) => member !== name)) as T;
+
 /** The smallest object of a schema at a place. */
 function objectAt(at: string, schema: Schema): Readonly<Record<string, unknown>> {
   const beside = BESIDE.filter(([pattern]) => pattern.test(at)).map(([, members]) => members);
-  const { anyOf: _, ...plain } = schema;
-  return Object.assign({}, sample(plain), ...beside) as Record<string, unknown>;
+  return Object.assign({}, sample(without(schema, 'anyOf')), ...beside) as Record<string, unknown>;
 }
 
 /** An object somewhere in the body of a request, and the body around it. */
@@ -150,8 +152,7 @@ it('an object without a required member is refused, and with it for no such reas
     const complete = await server.request(method, filled(path), around(whole));
     for (const name of schema.required ?? []) {
       tried += 1;
-      const { [name]: _, ...rest } = whole;
-      const { status, text } = await server.request(method, filled(path), around(rest));
+      const { status, text } = await server.request(method, filled(path), around(without(whole, name)));
       if (status !== (STATUSES[`${at}: ${name}`] ?? 400))
         wrong.push(`${at}: without [${name}] it is answered ${String(status)}`);
       else if (text === complete.text) wrong.push(`${at}: with [${name}] it is refused as without it: ${text}`);

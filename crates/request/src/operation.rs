@@ -51,6 +51,9 @@ pub enum Body {
     Searches,
 }
 
+/// What the body of a request holds, with its name in the OpenAPI document.
+pub type Holds = (&'static str, fn() -> Shape);
+
 /// A function that carries out an operation with the part `S` of the engine that it needs.
 pub type Handler<S> = fn(&S, &Request, &[u8], &CancelFlag) -> Result<Reply, EngineError>;
 
@@ -77,8 +80,8 @@ pub struct Declaration {
     pub lane: Lane,
     /// What the body of a request for it holds.
     pub body: Body,
-    /// What that body holds, or each of its lines, with its name in the OpenAPI document.
-    pub holds: Option<(&'static str, fn() -> Shape)>,
+    /// What that body holds, or each of its lines.
+    pub holds: Option<Holds>,
     /// The query parameters that it knows, besides those that every operation takes: texts of names with spaces between them.
     pub parameters: &'static [&'static str],
     /// Whether it answers text, unless JSON is asked for.
