@@ -191,6 +191,14 @@ describe('the routing of a document', () => {
     const copy = async (parameters = ''): Promise<Answer> =>
       call('POST', `/_reindex${parameters}`, { source: { index: 'notes' }, dest: { index: 'copied-front' } });
     const { body: tried } = await copy('?dry_run=true');
+    const scripted = {
+      source: { index: 'notes' },
+      dest: { index: 'copied-front' },
+      script: { source: "ctx.op = 'noop'" },
+    };
+    expect((await call('POST', '/_reindex?dry_run=true', scripted)).body.error.reason).toBe(
+      '[script] of a reindex with [dry_run] is not supported by this server',
+    );
     const { body: copied } = await copy();
     const reasons = copied.failures.map(({ id, cause }: any) => [id, cause.reason]).sort();
     const refused = (id: string, routing: string): string[] => [

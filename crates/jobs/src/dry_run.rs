@@ -58,6 +58,11 @@ pub(super) fn run(
     let Some(destination) = spec.destination() else {
         return Err(EngineError::internal("only a copy has a dry run"));
     };
+    if destination.script.is_some() {
+        // What it makes of the documents, and which of them it leaves out, is not in the figures.
+        let reason = "[script] of a reindex with [dry_run] is not supported by this server";
+        return Err(EngineError::illegal_argument(reason));
+    }
     let most = spec.max_docs.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
     let positions = &positions[..positions.len().min(most)];
     let target = Target::of(service, destination, spec.right_to_write())?;

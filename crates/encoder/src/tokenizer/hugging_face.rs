@@ -1,8 +1,8 @@
 //! A tokenizer of the library of Hugging Face, with our own vocabulary where that is smaller.
 
 use tokenizers::{
-    DecoderWrapper, EncodeInput, Encoding, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper,
-    Result, Tokenizer, TokenizerImpl,
+    DecoderWrapper, EncodeInput, Encoding, ModelWrapper, NormalizerWrapper, PostProcessorWrapper,
+    PreTokenizerWrapper, Result, Tokenizer, TokenizerImpl,
 };
 
 use super::unigram::Unigram;
@@ -35,7 +35,16 @@ impl HuggingFace {
         let mut opened = if Unigram::is_described(json) {
             Self::Unigram(serde_json::from_slice(json)?)
         } else {
-            Self::Any(Box::new(Tokenizer::from_bytes(json)?))
+            let mut tokenizer = Tokenizer::from_bytes(json)?;
+            // Leaving out merges by chance is for training: a text would have other vectors each time.
+            if let ModelWrapper::BPE(model) = tokenizer.get_model()
+                && model.dropout.is_some()
+            {
+                let mut model = model.clone();
+                model.dropout = None;
+                tokenizer.with_model(model);
+            }
+            Self::Any(Box::new(tokenizer))
         };
         either!(&mut opened, tokenizer => {
             tokenizer.with_truncation(None)?;
@@ -71,5 +80,18 @@ impl HuggingFace {
 
     pub(super) fn token_to_id(&self, token: &str) -> Option<u32> {
         either!(self, tokenizer => tokenizer.token_to_id(token))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::HuggingFace;
+
+    #[test]
+    fn no_merge_is_left_out_by_chance() {
+        let json = br#"{"version": "1.0", "added_tokens": [], "model": {"type": "BPE", "dropout": 1.0,
+            "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}}"#;
+        let tokenizer = HuggingFace::from_bytes(json).unwrap();
+        assert_eq!(tokenizer.encode_fast("ab", false).unwrap().get_ids(), [2]);
     }
 }
