@@ -56,10 +56,10 @@ function schemasFile(declared) {
     return properties === undefined ? text : `${text.slice(0, -1)},"properties":{\n${rows(properties)}  }}`;
   };
   const all = Object.entries(schemas).map(([name, schema]) => `  ${name}: ${written(schema)},\n`);
-  return `${HEADER}import type { Schema, Schemas } from './schema.js';
+  return `${HEADER}import type { ObjectSchema, Schemas } from './schema.js';
 
 /** What parts of requests hold, as Rust declares it next to the functions that read them. */
-export const DECLARED: Schemas & { readonly SearchRequest: Schema & { readonly properties: Schemas } } = {
+export const DECLARED: Schemas & Readonly<Record<'InferenceEndpointRequest' | 'Pipeline', ObjectSchema>> = {
 ${all.join('')}};
 `;
 }

@@ -48,7 +48,9 @@ export function differences(recorded: unknown, ours: unknown, tolerance: Toleran
   if (typeof recorded === 'string' && typeof ours === 'string' && path.endsWith('.description')) {
     return withoutPlace(recorded) === withoutPlace(ours) ? [] : [shown(path, recorded, ours)];
   }
-  return recorded === ours ? [] : [shown(path, recorded, ours)];
+  // Sparrow also says which names are spelled alike.
+  const plain = typeof ours === 'string' && path.endsWith('reason') ? ours.replace(/ did you mean [^?]*\?$/, '') : ours;
+  return recorded === ours || recorded === plain ? [] : [shown(path, recorded, ours)];
 }
 
 /** An explanation names the place of a document in its segment, which depends on when segments were merged. */

@@ -240,6 +240,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "sparrow-file-system",
             "sparrow-tantivy-index",
             "sparrow-catalog",
+            "sparrow-ingest",
             "sparrow-mapping",
             "sparrow-models",
             "sparrow-search",

@@ -20,20 +20,35 @@ use sparrow_request::operation::{Lane, Operation};
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights;
 use sparrow_request::rights::Right;
+use sparrow_wire::shape::{Shape, flag, list, object, one_member, several, text};
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("update_aliases", rights::Action::Aliases, Lane::Write, update_aliases)
         .about("Changes several aliases in one step.")
-        .json()
+        .holds("UpdateAliasesRequest", shape)
         .takes(&[TIMEOUTS]),
     Operation::new("put_alias", rights::Action::Aliases, Lane::Write, put_alias)
         .about("Adds an alias to indices.")
-        .json()
+        .holds("PutAliasRequest", alias_shape)
         .takes(&[TIMEOUTS]),
     Operation::new("delete_alias", rights::Action::Aliases, Lane::Write, delete_alias)
         .about("Removes an alias from indices.")
         .takes(&[TIMEOUTS]),
 ];
+
+/// What a request for several changes holds.
+fn shape() -> Shape {
+    object([("actions", list(action_shape()))]).needs(&["actions"])
+}
+
+fn action_shape() -> Shape {
+    one_member([Kind::Add, Kind::Remove, Kind::RemoveIndex].map(|kind| (kind.name(), kind.shape())))
+}
+
+/// What a request for one alias holds. What its path says may also stand there.
+fn alias_shape() -> Shape {
+    object(AliasSpec::members()).and([("index", text()), ("alias", text())])
+}
 
 /// Most actions of one request.
 const MAX_ACTIONS: usize = 10_000;
@@ -54,6 +69,17 @@ impl Kind {
             Self::Add => "add",
             Self::Remove => "remove",
             Self::RemoveIndex => "remove_index",
+        }
+    }
+
+    /// What an action of the kind holds.
+    fn shape(self) -> Shape {
+        let indices = object([("index", text()), ("indices", several(text()))]);
+        let both = || indices.clone().and([("alias", text()), ("aliases", several(text()))]);
+        match self {
+            Self::Add => both().and(AliasSpec::members()),
+            Self::Remove => both().and([("must_exist", flag())]),
+            Self::RemoveIndex => indices,
         }
     }
 }
@@ -87,7 +113,8 @@ impl Action {
             "remove" => Kind::Remove,
             "remove_index" => Kind::RemoveIndex,
             other => {
-                return Err(EngineError::illegal_argument(format!("[alias_action] unknown field [{other}]")));
+                let unknown = action_shape().unknown(other);
+                return Err(EngineError::illegal_argument(format!("[alias_action] {unknown}")));
             }
         };
         let Some(members) = definition.as_object() else {
@@ -116,7 +143,8 @@ impl Action {
                     // Every alias of the action gets the same definition, so any of them stands for all in errors.
                     let alias = action.aliases.first().cloned().unwrap_or_default();
                     if !action.spec.set(&alias, key, value)? {
-                        return Err(EngineError::illegal_argument(format!("[{name}] unknown field [{key}]")));
+                        let unknown = kind.shape().unknown(key);
+                        return Err(EngineError::illegal_argument(format!("[{name}] {unknown}")));
                     }
                     if kind != Kind::Add {
                         return unsupported();
@@ -240,8 +268,8 @@ impl Action {
 /// `POST /_aliases`
 fn update_aliases(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let body = parse_object(body)?;
-    if let Some(unknown) = body.keys().find(|key| *key != "actions") {
-        return Err(EngineError::illegal_argument(format!("[aliases] unknown field [{unknown}]")));
+    if let Some(unknown) = shape().stranger(&body) {
+        return Err(EngineError::illegal_argument(format!("[aliases] {unknown}")));
     }
     let actions = match body.get("actions") {
         None => return Err(EngineError::illegal_argument("Required [actions]")),
@@ -362,7 +390,7 @@ fn put_alias(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Res
             "index" => index = one(key, value)?,
             "alias" => alias = one(key, value)?,
             _ if spec.set(&alias, key, value)? => {}
-            other => return Err(EngineError::illegal_argument(format!("unknown field [{other}]"))),
+            other => return Err(EngineError::illegal_argument(alias_shape().unknown(other))),
         }
     }
     let mut problems = Vec::new();

@@ -15,12 +15,13 @@ use sparrow_request::operation::{Lane, Operation};
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::Action;
 use sparrow_wire::MOST_REPEATED;
+use sparrow_wire::shape::{Shape, alike, either, flag, list, object, open, several, text};
 use sparrow_wire::suggest::there_are;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] =
     &[Operation::new("analyze", Action::Analyze, Lane::Trial, analyze)
         .about("Shows what terms a text becomes.")
-        .json()
+        .holds("AnalyzeRequest", AnalyzeRequest::shape)
         .stops()];
 
 /// Positions between the texts of a request whose analyzer does not belong to an index.
@@ -69,6 +70,15 @@ fn parsing(reason: String) -> EngineError {
 }
 
 impl AnalyzeRequest {
+    fn shape() -> Shape {
+        let part = || either([text(), open()]);
+        object(alike("analyzer normalizer field", text()))
+            .and([("text", several(text())), ("tokenizer", part()), ("explain", flag().preset(false))])
+            .and(alike("filter char_filter", several(part())))
+            .and([("attributes", list(text()))])
+            .needs(&["text"])
+    }
+
     fn parse(body: &Map<String, Value>) -> Result<Self, EngineError> {
         let mut wanted = Self::default();
         let text = |key: &str, value: &Value| match value {
@@ -126,7 +136,9 @@ impl AnalyzeRequest {
                 "attributes" => {
                     wanted.attributes = texts(key, value)?.iter().map(|name| name.to_lowercase()).collect();
                 }
-                other => return Err(parsing(format!("[analyze_request] unknown field [{other}]"))),
+                other => {
+                    return Err(parsing(format!("[analyze_request] {}", Self::shape().unknown(other))));
+                }
             }
         }
         Ok(wanted)

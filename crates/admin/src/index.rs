@@ -27,7 +27,7 @@ use sparrow_wire::{glob, object};
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("create_index", Action::CreateIndex, Lane::Write, create_index)
         .about("Makes an index.")
-        .json()
+        .holds("CreateIndexRequest", Body::shape)
         .takes(&[TIMEOUTS, "wait_for_active_shards"]),
     Operation::new("get_index", Action::GetIndex, Lane::Look, get_index)
         .about("Aliases, mapping and settings of indices.")
@@ -43,14 +43,14 @@ pub(crate) const OPERATIONS: &[Operation<Node>] = &[
         .takes(&[INDICES, SHOWN, "features"]),
     Operation::new("put_mapping", Action::PutMapping, Lane::Write, put_mapping)
         .about("Adds fields to an index.")
-        .json()
+        .holds("Mapping", sparrow_mapping::mapping_shape)
         .takes(&[TIMEOUTS, INDICES, "write_index_only"]),
     Operation::new("get_settings", Action::GetSettings, Lane::Look, get_settings)
         .about("The settings of indices.")
         .takes(&[INDICES, SHOWN, "features"]),
     Operation::new("put_settings", Action::PutSettings, Lane::Write, put_settings)
         .about("Changes the settings of indices.")
-        .json()
+        .holds("Settings", Settings::shape)
         .takes(&[TIMEOUTS, INDICES, "flat_settings preserve_existing"]),
     Operation::new("refresh", Action::Refresh, Lane::Write, refresh)
         .about("Makes everything searchable that was written.")
@@ -73,7 +73,8 @@ fn create_index(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> 
     let mut given = Body::default();
     for (key, value) in &body {
         if !given.set(key, value)? {
-            return Err(EngineError::parse(format!("unknown key [{key}] for create index")));
+            let near = Body::shape().near(key);
+            return Err(EngineError::parse(format!("unknown key [{key}] for create index{near}")));
         }
     }
     check_aliases(request, &name, &given.aliases)?;

@@ -14,7 +14,7 @@ use sparrow_wire::json::{self, WrittenNumbers};
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("put_pipeline", Action::PutPipeline, Lane::Write, put_pipeline)
         .about("Makes an ingest pipeline.")
-        .json()
+        .holds("Pipeline", sparrow_ingest::definition_shape)
         .takes(&[TIMEOUTS, "if_version"]),
     Operation::new("get_pipeline", Action::GetPipeline, Lane::Look, get_pipeline)
         .about("Ingest pipelines.")
@@ -24,7 +24,7 @@ pub(crate) const OPERATIONS: &[Operation<Node>] = &[
         .takes(&[TIMEOUTS]),
     Operation::new("simulate_pipeline", Action::SimulatePipeline, Lane::Trial, simulate_pipeline)
         .about("Shows what a pipeline makes of documents, and writes nothing.")
-        .json()
+        .holds("SimulateRequest", sparrow_ingest::simulation_shape)
         .large()
         .takes(&["verbose"])
         .stops(),

@@ -16,21 +16,27 @@ use sparrow_request::operation::parameters::{RESIZE, TIMEOUTS};
 use sparrow_request::operation::{Lane, Operation};
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::Action;
+use sparrow_wire::shape::{Shape, map, named, object};
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("clone_index", Action::Resize, Lane::Long, resize)
         .about("Copies an index.")
-        .json()
+        .holds("CopyIndexRequest", shape)
         .takes(&[TIMEOUTS, RESIZE]),
     Operation::new("shrink_index", Action::Resize, Lane::Long, resize)
         .about("Copies an index into one of fewer shards.")
-        .json()
+        .holds("CopyIndexRequest", shape)
         .takes(&[TIMEOUTS, RESIZE]),
     Operation::new("split_index", Action::Resize, Lane::Long, resize)
         .about("Copies an index into one of more shards.")
-        .json()
+        .holds("CopyIndexRequest", shape)
         .takes(&[TIMEOUTS, RESIZE]),
 ];
+
+/// What a request says of the new index.
+fn shape() -> Shape {
+    object([("settings", named("Settings")), ("aliases", map(named("Alias")))])
+}
 
 /// `PUT|POST /{index}/_clone/{target}`, `…/_shrink/{target}`, `…/_split/{target}`
 fn resize(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
@@ -45,7 +51,7 @@ fn resize(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result
             "settings" => given = value,
             "aliases" => aliases = AliasSpec::parse_all(&value)?,
             other => {
-                return Err(EngineError::parse(format!("[resize_request] unknown field [{other}]")));
+                return Err(EngineError::parse(format!("[resize_request] {}", shape().unknown(other))));
             }
         }
     }

@@ -17,16 +17,27 @@ use sparrow_request::operation::{Lane, Operation};
 use sparrow_request::params::parse_duration;
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::{Action, Right};
+use sparrow_wire::shape::{Shape, alike, int, object, text};
 use sparrow_wire::size::parse_size;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] =
     &[Operation::new("rollover", Action::Rollover, Lane::Write, rollover)
         .about("Lets an alias point to a new index, if conditions hold.")
-        .json()
+        .holds("RolloverRequest", shape)
         .takes(&[TIMEOUTS, RESIZE])];
 
 /// Digits that the number at the end of a name has at least.
 const DIGITS: usize = 6;
+
+/// What a request holds.
+fn shape() -> Shape {
+    object([("conditions", conditions_shape())]).and(Body::members())
+}
+
+fn conditions_shape() -> Shape {
+    object(alike("max_docs max_primary_shard_docs min_docs min_primary_shard_docs", int()))
+        .and(alike("max_age max_size max_primary_shard_size min_age min_size min_primary_shard_size", text()))
+}
 
 /// A condition in the form that the response shows, and whether it is met.
 struct Condition {
@@ -54,7 +65,7 @@ fn rollover(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Resu
             }
             _ if given.set(key, value)? => {}
             (other, _) => {
-                return Err(EngineError::parse(format!("[rollover_request] unknown field [{other}]")));
+                return Err(EngineError::parse(format!("[rollover_request] {}", shape().unknown(other))));
             }
         }
     }
@@ -196,7 +207,8 @@ fn judged(handle: &IndexHandle, conditions: &Map<String, Value>) -> Result<Vec<C
                 bytes >= parse_bytes(name, &text)?
             }
             _ => {
-                return Err(EngineError::parse(format!("[conditions] unknown field [{name}]")));
+                let unknown = conditions_shape().unknown(name);
+                return Err(EngineError::parse(format!("[conditions] {unknown}")));
             }
         };
         judged.push(Condition { text: format!("[{name}: {text}]"), least, holds });

@@ -12,6 +12,7 @@ use sparrow_query::{QueryKind, dsl, walk};
 use sparrow_write_ahead_log::DataDir;
 
 use sparrow_request::error::{EngineError, Exception};
+use sparrow_wire::shape::{self, Named, Shape};
 use sparrow_write_ahead_log::stores;
 
 use super::prepare::check_routing_length;
@@ -45,6 +46,18 @@ pub struct AliasSpec {
 }
 
 impl AliasSpec {
+    /// The properties that a request may give an alias.
+    pub fn members() -> impl Iterator<Item = Named> {
+        shape::alike("routing index_routing search_routing", shape::text())
+            .chain(shape::alike("is_write_index is_hidden", shape::switch()))
+            .chain([("filter", shape::named("Query"))])
+    }
+
+    /// What the definition of an alias holds.
+    pub fn shape() -> Shape {
+        shape::object(Self::members())
+    }
+
     /// Sets the property `key` of an alias from a request; `false` when there is no such property.
     ///
     /// # Errors
@@ -81,7 +94,8 @@ impl AliasSpec {
         for (key, value) in members {
             if !spec.set(alias, key, value)? {
                 return Err(EngineError::illegal_argument(format!(
-                    "Unknown field [{key}] in alias [{alias}]"
+                    "Unknown field [{key}] in alias [{alias}]{}",
+                    Self::shape().near(key)
                 )));
             }
         }

@@ -3,7 +3,11 @@
 use sparrow_mapping::MOST_TOTAL_FIELDS;
 use sparrow_request::error::EngineError;
 use sparrow_request::params::parse_duration;
+use sparrow_wire::shape::{
+    Shape, any, count, either, length, list, named, nullable, object, one, open, scalar, switch, text,
+};
 use sparrow_wire::size::parse_size;
+use sparrow_wire::suggest::{did_you_mean, suggestions};
 
 /// The type of a setting's value. All values are kept as text.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,6 +22,19 @@ pub(super) enum Kind {
     /// One of these words.
     Choice(&'static [&'static str]),
     Text,
+}
+
+impl Kind {
+    /// What such a setting holds in a request; null for its default.
+    fn shape(self) -> Shape {
+        nullable(match self {
+            Self::Integer { .. } => count(),
+            Self::Boolean => switch(),
+            Self::Bytes => length(),
+            Self::Choice(choices) => one(choices),
+            Self::Time | Self::Durability | Self::Text => text(),
+        })
+    }
 }
 
 /// A setting that an index may have.
@@ -89,8 +106,6 @@ const KNOWN: &[KnownSetting] = &[
     known("translog.generation_threshold_size", Kind::Bytes, true, "64mb"),
     known("search.idle.after", Kind::Time, true, "30s"),
     known("max_refresh_listeners", Kind::Integer { min: 0 }, true, "1000"),
-    known("mapping.nested_fields.limit", Kind::Integer { min: 0 }, true, "50"),
-    known("mapping.nested_objects.limit", Kind::Integer { min: 0 }, true, "10000"),
     known("query_string.lenient", Kind::Boolean, false, "false"),
     known("allocation.max_retries", Kind::Integer { min: 0 }, true, "5"),
     known("write.wait_for_active_shards", Kind::Text, true, "1"),
@@ -179,11 +194,44 @@ pub(super) fn unknown(name: &str) -> EngineError {
     EngineError::illegal_argument(if ELSEWHERE.iter().any(elsewhere) {
         format!("setting [index.{name}] is not supported by this server")
     } else {
-        format!(
-            "unknown setting [index.{name}] please check that any required plugins are installed, or check the \
-             breaking changes documentation for removed settings"
-        )
+        let known: Vec<&str> = KNOWN.iter().map(|setting| setting.name).collect();
+        match suggestions(name, &known).as_slice() {
+            [] => format!(
+                "unknown setting [index.{name}] please check that any required plugins are installed, or check the \
+                 breaking changes documentation for removed settings"
+            ),
+            near => format!("unknown setting [index.{name}]{}", did_you_mean(near)),
+        }
     })
+}
+
+/// What the settings of a request hold. They may also stand in objects, for which the dots of their names are left out.
+pub(super) fn shape() -> Shape {
+    let about = [
+        ("number_of_shards", "always 1 on one server"),
+        ("refresh_interval", "time until a write is searchable; `-1` for never"),
+    ];
+    let one_of = |setting: &KnownSetting| {
+        let shape = setting.kind.shape();
+        let shape = match (setting.kind, setting.default) {
+            (_, "") => shape,
+            (Kind::Integer { .. }, default) => shape.preset(default.parse::<i64>().ok()),
+            (Kind::Boolean, default) => shape.preset(default == "true"),
+            (_, default) => shape.preset(default),
+        };
+        match about.iter().find(|(name, _)| *name == setting.name) {
+            Some((_, text)) => shape.about(text),
+            None => shape,
+        }
+    };
+    object(KNOWN.iter().map(|setting| (setting.name, one_of(setting))))
+        .and([
+            ("index", named("Settings")),
+            ("analysis", open().about("analyzers, tokenizers and filters of your own")),
+            ("similarity", open()),
+        ])
+        .by_field(either([scalar(), list(any()), open()]))
+        .about("Settings of an index by their names, with or without `index.` in front, as they are or in objects.")
 }
 
 /// Name and default of each setting that has a default.

@@ -93,7 +93,7 @@ pub use self::resolve::Resolved;
 pub use self::resolve_options::ResolveOptions;
 pub use self::restored::Arrival;
 pub use self::search_limits::SearchLimits;
-pub use self::semantic::chunks;
+pub use self::semantic::chunks_while;
 pub use self::settings::{Settings, insert_nested};
 pub use self::templates::TemplateSet;
 use self::templates::{Body, Templates};
@@ -103,10 +103,16 @@ use sparrow_models::endpoints::SemanticIndices;
 use sparrow_request::caught;
 use sparrow_request::error::EngineError;
 use sparrow_request::rights::{Action, Right};
+use sparrow_wire::shape::Named;
 pub use sparrow_write_path::Record;
 
 /// Name of the first folder of segments.
 const FIRST_FOLDER: &str = "segments-1";
+
+/// Parts of requests that have names of their own in the OpenAPI document, and what they hold.
+pub fn schemas() -> [Named; 2] {
+    [("Alias", aliases::AliasSpec::shape()), ("Settings", Settings::shape())]
+}
 
 /// The engine options that the indices need.
 #[derive(Debug, Clone, Copy)]

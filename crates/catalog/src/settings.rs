@@ -13,6 +13,7 @@ use super::known_settings as known;
 use super::search_limits::SearchLimits;
 use sparrow_request::error::EngineError;
 use sparrow_request::params::parse_duration;
+use sparrow_wire::shape::Shape;
 
 const MAX_DEPTH: usize = 20;
 
@@ -29,6 +30,11 @@ const SIMILARITY: &str = "similarity.";
 pub struct Settings(Arc<BTreeMap<String, Value>>);
 
 impl Settings {
+    /// What the settings of a request hold.
+    pub fn shape() -> Shape {
+        known::shape()
+    }
+
     /// Reads settings from a request: nested or dotted, with or without `index.`.
     ///
     /// # Errors

@@ -17,6 +17,8 @@ pub(super) enum ActionKind {
 }
 
 impl ActionKind {
+    pub(super) const ALL: [Self; 4] = [Self::Index, Self::Create, Self::Update, Self::Delete];
+
     /// The key of the action in bulk bodies.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -41,7 +43,7 @@ impl ActionKind {
 
     /// The kind with this key in bulk bodies.
     pub(super) fn from_name(name: &str) -> Option<Self> {
-        [Self::Index, Self::Create, Self::Update, Self::Delete].into_iter().find(|kind| kind.name() == name)
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 

@@ -18,6 +18,7 @@ pub(crate) const OPERATIONS: &[Operation<SearchService>] =
             "Writes and deletes many documents: lines of actions, each with its document on the next line.",
         )
         .body(Body::Lines)
+        .holds("BulkAction", ndjson::shape)
         .takes(&[
             SOURCE,
             "pipeline refresh routing timeout require_alias wait_for_active_shards",

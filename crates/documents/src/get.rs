@@ -20,6 +20,7 @@ use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::Action;
 use sparrow_search::SearchService;
 use sparrow_search::{source_of_params, stored_values};
+use sparrow_wire::shape::{Shape, int, list, named, object, one, scalar, several, text};
 
 /// How one document is read.
 const READ: &str =
@@ -43,7 +44,7 @@ pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
         .shed(),
     Operation::new("mget", Action::MultiGet, Lane::Read, mget)
         .about("Several documents.")
-        .json()
+        .holds("MultiGetRequest", mget_shape)
         .takes(&[SOURCE, "realtime refresh routing preference stored_fields"])
         .stops()
         .shed(),
@@ -297,6 +298,17 @@ struct RequestedDocument {
     routing: Option<String>,
 }
 
+fn mget_shape() -> Shape {
+    object([("docs", list(wanted_shape())), ("ids", list(scalar()))])
+}
+
+fn wanted_shape() -> Shape {
+    object([("_index", text()), ("_id", scalar()), ("routing", text()), ("version", int())])
+        .and([("_source", named("SourceSelection")), ("stored_fields", several(text()))])
+        .and([("version_type", one(&VERSION_TYPES))])
+        .needs(&["_id"])
+}
+
 fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<RequestedDocument>, EngineError> {
     let Value::Object(object) = parse_json(body)? else {
         return Err(EngineError::parse(
@@ -400,7 +412,8 @@ fn parse_wanted(doc: Value, index: &str, default: &View) -> Result<RequestedDocu
             }
             (other, _) => {
                 return Err(EngineError::parse(format!(
-                    "failed to parse multi get request. unknown field [{other}]"
+                    "failed to parse multi get request. {}",
+                    wanted_shape().unknown(other)
                 )));
             }
         }

@@ -10,8 +10,9 @@ use sparrow_runtime::work;
 
 use super::action::{Action, ActionKind, VersionType, primary_term, sequence_number};
 use sparrow_mapping::SourceSelection;
-use sparrow_request::body::{parse_json, token};
+use sparrow_request::body::{parse_json, token, without_newlines};
 use sparrow_request::error::EngineError;
+use sparrow_wire::shape::{Shape, alike, flag, int, named, object, one, one_member, text};
 
 /// Values from the URL, which apply to every action that does not override them.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +22,23 @@ pub(super) struct Defaults {
     pub(super) pipeline: Option<String>,
     pub(super) require_alias: bool,
     pub(super) source: Option<SourceSelection>,
+}
+
+/// What the line of an action holds.
+pub(super) fn shape() -> Shape {
+    let about = "First line of an action; its document, or for `update` a body of that kind, is the next.";
+    one_member(ActionKind::ALL.map(|kind| (kind.name(), metadata_shape(kind)))).about(about)
+}
+
+fn metadata_shape(kind: ActionKind) -> Shape {
+    let all = object(alike("_index _id routing", text()))
+        .and(alike("version if_seq_no if_primary_term", int()))
+        .and([("version_type", one(&["internal", "external", "external_gte"])), ("require_alias", flag())]);
+    match kind {
+        ActionKind::Index | ActionKind::Create => all.and([("pipeline", text())]),
+        ActionKind::Update => all.and([("retry_on_conflict", int()), ("_source", named("SourceSelection"))]),
+        ActionKind::Delete => all,
+    }
 }
 
 /// Number of actions between two checks of whether the request must stop.
@@ -76,9 +94,10 @@ impl<'a> Lines<'a> {
         // Reading from memory cannot fail. This finds the byte many times faster than an iterator.
         let length = behind.skip_until(b'\n').unwrap_or_default();
         let Some(line) = self.rest[..length].strip_suffix(b"\n") else {
-            return Err(EngineError::illegal_argument(
-                "The bulk request must be terminated by a newline [\\n]",
-            ));
+            let hint = if self.number == 0 { without_newlines(self.rest) } else { "" };
+            return Err(EngineError::illegal_argument(format!(
+                "The bulk request must be terminated by a newline [\\n]{hint}"
+            )));
         };
         self.number += 1;
         self.rest = behind;
@@ -237,8 +256,9 @@ fn set(
         "require_alias" => action.require_alias = flag()?,
         "_source" => action.returned_source = Some(super::get::source_selection(value)?),
         _ => {
+            let near = metadata_shape(action.kind).near(name);
             return Err(EngineError::illegal_argument(format!(
-                "Action/metadata line [{number}] contains an unknown parameter [{name}]"
+                "Action/metadata line [{number}] contains an unknown parameter [{name}]{near}"
             )));
         }
     }
@@ -288,6 +308,17 @@ mod tests {
             "Malformed action/metadata line [1], expected field [create], [delete], [index] or [update] but found \
              [nope]",
         );
+        check_error(
+            "{\"index\":{}}{\"a\":1}",
+            ILLEGAL,
+            "The bulk request must be terminated by a newline [\\n]: there is none in it. curl leaves those of a file out \
+             with [-d], and keeps them with [--data-binary]",
+        );
+        check_error(
+            "{\"index\":{\"_index\":\"books\",\"rooting\":\"r\"}}\n{}\n",
+            ILLEGAL,
+            "Action/metadata line [1] contains an unknown parameter [rooting] did you mean [routing]?",
+        );
         check_error("{\"index\"\n{\"a\":1}\n", "x_content_e_o_f_exception", "[1:9] Unexpected end of file");
         check_error("{\"index\":{}}\n{\"a\":1}\n", INVALID, "Validation Failed: 1: index is missing;");
         check_error("\n\n", INVALID, "Validation Failed: 1: no requests added;");
@@ -311,6 +342,23 @@ mod tests {
             ILLEGAL,
             "Malformed action/metadata line [1], expected START_OBJECT but found [START_ARRAY]",
         );
+    }
+
+    #[test]
+    fn what_an_action_is_said_to_hold_is_read() {
+        for kind in ActionKind::ALL {
+            let kind = (kind.name(), metadata_shape(kind));
+            let is_read = |member: &str| {
+                ["1", "\"index\"", "\"create\"", "true"].iter().any(|value| {
+                    let line = format!(r#"{{"{}":{{"{member}":{value}}}}}"#, kind.0);
+                    parse_any_action(line.as_bytes(), 1, &Defaults::default())
+                        .map_or_else(|error| !error.reason().contains("unknown parameter"), |_| true)
+                })
+            };
+            let unread: Vec<_> = kind.1.names().iter().filter(|name| !is_read(name)).collect();
+            assert!(unread.is_empty(), "{}: {unread:?}", kind.0);
+            assert!(!is_read("dynamic_templates_"), "{}", kind.0);
+        }
     }
 
     #[test]

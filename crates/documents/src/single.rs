@@ -9,6 +9,7 @@ use sparrow_request::params::Params;
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights;
 use sparrow_search::SearchService;
+use sparrow_wire::shape::{Shape, open};
 
 /// How a whole document is written.
 const WRITE: &str = "pipeline refresh routing op_type if_seq_no if_primary_term version version_type timeout \
@@ -18,10 +19,12 @@ pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
     Operation::new("index_doc", rights::Action::Index, Lane::Write, index_doc)
         .about("Writes a document, in place of the one of its id.")
         .body(Body::Document)
+        .holds("Document", document_shape)
         .takes(&[WRITE]),
     Operation::new("create_doc", rights::Action::Index, Lane::Write, create_doc)
         .about("Writes a document, unless its id is taken.")
         .body(Body::Document)
+        .holds("Document", document_shape)
         .takes(&[WRITE]),
     Operation::new("delete_doc", rights::Action::Delete, Lane::Write, delete_doc)
         .about("Deletes a document.")
@@ -32,12 +35,17 @@ pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
     Operation::new("update_doc", rights::Action::Update, Lane::Write, update_doc)
         .about("Changes members of a document.")
         .body(Body::Document)
+        .holds("UpdateRequest", super::update::shape)
         .takes(&[
             SOURCE,
             "refresh routing if_seq_no if_primary_term retry_on_conflict timeout lang require_alias",
             "wait_for_active_shards include_source_on_error",
         ]),
 ];
+
+fn document_shape() -> Shape {
+    open().about("A document: any object.")
+}
 
 /// `PUT|POST /{index}/_doc[/{id}]`
 fn index_doc(

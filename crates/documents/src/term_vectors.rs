@@ -33,12 +33,12 @@ const VECTORS: &str = "fields field_statistics term_statistics offsets positions
 pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
     Operation::new("term_vectors", Action::TermVectors, Lane::Read, term_vectors)
         .about("The terms of a document.")
-        .json()
+        .holds("TermVectorsRequest", request::shape)
         .takes(&[VECTORS])
         .stops(),
     Operation::new("multi_term_vectors", Action::MultiTermVectors, Lane::Read, multi_term_vectors)
         .about("The terms of several documents.")
-        .json()
+        .holds("MultiTermVectorsRequest", request::multi_shape)
         .takes(&["ids", VECTORS])
         .stops(),
 ];

@@ -10,21 +10,17 @@ use sparrow_mapping::SourceSelection;
 use sparrow_request::body::parse_json;
 use sparrow_request::error::{EngineError, Exception};
 use sparrow_scripts::{ChangeScript, Changes, Decision, Found, ScriptError};
-use sparrow_search::{did_you_mean, suggestions};
 use sparrow_wire::json::WrittenNumbers;
+use sparrow_wire::shape::{Shape, alike, flag, int, named, object, open};
 
-/// Names of the members that the body of an update may have.
-const MEMBERS: [&str; 9] = [
-    "_source",
-    "detect_noop",
-    "doc",
-    "doc_as_upsert",
-    "if_primary_term",
-    "if_seq_no",
-    "script",
-    "scripted_upsert",
-    "upsert",
-];
+/// What the body of an update holds.
+pub(super) fn shape() -> Shape {
+    object([("doc", open().about("members that are put over those of the document"))])
+        .and([("upsert", open().about("the document, if there is none")), ("script", named("Script"))])
+        .and(alike("doc_as_upsert scripted_upsert", flag().preset(false)))
+        .and([("detect_noop", flag().preset(true)), ("_source", named("SourceSelection"))])
+        .and(alike("if_seq_no if_primary_term", int()))
+}
 
 /// Body of an update.
 #[derive(Debug, Clone)]
@@ -69,14 +65,12 @@ impl UpdateBody {
                 Exception::new("x_content_parse_exception", "[1:1] [UpdateRequest] expected an object"),
             ));
         };
-        let refuse_near = |name: &str, problem: &str, near: &str| {
-            let reason = format!(
-                "{} [UpdateRequest] {problem} [{name}]{near}",
-                sparrow_request::body::place(action.body, name)
-            );
+        let refuse_with = |name: &str, problem: &str| {
+            let place = sparrow_request::body::place(action.body, name);
+            let reason = format!("{place} [UpdateRequest] {problem}");
             EngineError::api(400, Exception::new("x_content_parse_exception", reason))
         };
-        let refuse = |name: &str, problem: &str| refuse_near(name, problem, "");
+        let refuse = |name: &str, problem: &str| refuse_with(name, &format!("{problem} [{name}]"));
         let mut body = Self {
             doc: None,
             upsert: None,
@@ -124,8 +118,7 @@ impl UpdateBody {
                     return Err(refuse(&name, "failed to parse field"));
                 }
                 _ => {
-                    let near = did_you_mean(&suggestions(name.as_str(), &MEMBERS));
-                    return Err(refuse_near(&name, "unknown field", &near));
+                    return Err(refuse_with(&name, &shape().unknown(&name)));
                 }
             }
         }

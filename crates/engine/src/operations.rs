@@ -94,7 +94,7 @@ const OF_SEVERAL_PARTS: &[Operation<Parts>] = &[
         },
     )
     .about("Makes an inference endpoint: a name for a model, a task, and how texts are cut.")
-    .json()
+    .holds("InferenceEndpointRequest", endpoints::shape)
     .takes(&["timeout"]),
     Operation::new(
         "delete_inference",
@@ -222,12 +222,14 @@ pub fn declared() -> Value {
             (action.name().to_owned(), shown)
         })
         .collect();
+    let bodies = OPERATIONS.values().filter_map(|Entry { declaration, .. }| declaration.holds);
     let schemas = sparrow_query::schemas()
         .into_iter()
         .chain(sparrow_search_body::schemas())
         .chain(sparrow_mapping::schemas())
         .chain(sparrow_ingest::schemas())
-        .chain(sparrow_jobs::schemas());
+        .chain(sparrow_catalog::schemas())
+        .chain(bodies.map(|(name, shape)| (name, shape())));
     let schemas: Map<String, Value> =
         schemas.map(|(name, schema)| (name.to_owned(), schema.into())).collect();
     json!({"operations": operations, "actions": actions, "schemas": schemas})
@@ -240,7 +242,7 @@ fn shown(declaration: &Declaration) -> Value {
         Body::Lines | Body::Searches => "lines",
     };
     let parameters: Vec<&str> = declaration.parameters.iter().flat_map(|text| text.split(' ')).collect();
-    json!({
+    let mut shown = json!({
         "about": declaration.about,
         "action": declaration.action.name(),
         "body": body,
@@ -249,7 +251,11 @@ fn shown(declaration: &Declaration) -> Value {
         "stops": declaration.stops,
         "reads": declaration.lane.only_reads(),
         "shed": declaration.is_shed,
-    })
+    });
+    if let Some((name, _)) = declaration.holds {
+        shown["holds"] = name.into();
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -267,6 +273,16 @@ mod tests {
             assert_eq!(distinct.len(), parameters.len(), "{name}: {parameters:?}");
             assert!(!distinct.contains(&""), "{name}: two spaces");
         }
+    }
+
+    #[test]
+    fn bodies_of_the_same_name_hold_the_same() {
+        let mut by_name: BTreeMap<&str, Value> = BTreeMap::new();
+        for (name, shape) in OPERATIONS.values().filter_map(|entry| entry.declaration.holds) {
+            let shape = Value::from(shape());
+            assert_eq!(by_name.entry(name).or_insert_with(|| shape.clone()), &shape, "{name}");
+        }
+        assert!(by_name.len() > 40, "{}", by_name.len());
     }
 
     #[test]

@@ -35,7 +35,8 @@ use self::counters::Counters;
 use self::document::Document;
 use self::effort::RunBudget;
 pub use self::error::{ConfigError, IngestError, ProcessorError, PropertyProblem};
-pub use self::processors::schemas;
+pub use self::processors::{definition_shape, schemas};
+pub use self::simulate::shape as simulation_shape;
 
 /// Name of the store in the data directory.
 const STORE: &str = "pipelines";

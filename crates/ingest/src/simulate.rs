@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use sparrow_inference::{Purpose, TextEncoder};
 use sparrow_runtime::work;
 use sparrow_wire::object;
+use sparrow_wire::shape::{self, Shape, any, list, named, open, scalar, text};
 
 use super::chain::{self, Item, ModelAccess, Pipeline, Runtime, State};
 use super::document::{Document, java_type};
@@ -15,6 +16,18 @@ use super::{IngestError, IngestSummary, Pipelines, processors, timestamp};
 
 /// Most documents of one simulation.
 const MAX_SIMULATED: usize = 10_000;
+
+/// What a simulation holds.
+pub fn shape() -> Shape {
+    shape::object([("docs", list(document_shape())), ("pipeline", named("Pipeline"))]).needs(&["docs"])
+}
+
+fn document_shape() -> Shape {
+    let others = ["_type", "_version", "_version_type", "_if_seq_no", "_if_primary_term"];
+    shape::object([("_index", text()), ("_id", scalar()), ("_routing", text()), ("_source", open())])
+        .and(others.into_iter().chain(OF_HITS).map(|name| (name, any())))
+        .needs(&["_source"])
+}
 
 impl Pipelines {
     /// Shows what a pipeline would do to the documents of `body` (`docs`, and `pipeline` with a definition if `id` is empty), for each
@@ -68,8 +81,9 @@ impl Pipelines {
             ));
         }
         if let Some(name) = given.keys().next() {
+            let near = shape().near(name);
             return Err(IngestError::illegal_argument(format!(
-                "unknown key [{name}] in the body of a simulation"
+                "unknown key [{name}] in the body of a simulation{near}"
             )));
         }
         let documents = documents.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
@@ -108,8 +122,9 @@ fn read(value: Value) -> Result<Map<String, Value>, IngestError> {
                 return Err(property(name, PropertyProblem::WrongType { expected, found }));
             }
             _ => {
+                let near = document_shape().near(name);
                 return Err(IngestError::illegal_argument(format!(
-                    "unknown key [{name}] in a document of a simulation"
+                    "unknown key [{name}] in a document of a simulation{near}"
                 )));
             }
         }

@@ -19,8 +19,6 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-pub use self::spec::schemas;
-
 use self::counters::{JobCounters, Progressed, Slices};
 use self::run::{Earlier, Run};
 use self::spec::{Kind, Spec};
@@ -43,7 +41,7 @@ pub const OPERATIONS: &[&[Operation<Arc<SearchService>>]] = &[JOBS, model_change
 const JOBS: &[Operation<Arc<SearchService>>] = &[
     Operation::new("reindex", Action::Reindex, Lane::Long, reindex)
         .about("Copies documents from index to index, through a pipeline if one is named.")
-        .json()
+        .holds("ReindexRequest", spec::reindex_shape)
         .takes(&[
             "refresh requests_per_second scroll slices max_docs timeout wait_for_active_shards",
             "wait_for_completion require_alias dry_run ignore_unavailable allow_no_indices",
@@ -52,12 +50,12 @@ const JOBS: &[Operation<Arc<SearchService>>] = &[
         .unlisted(),
     Operation::new("update_by_query", Action::UpdateByQuery, Lane::Long, update_by_query)
         .about("Writes the documents of a query again, through a pipeline if one is named.")
-        .json()
+        .holds("UpdateByQueryRequest", spec::update_shape)
         .takes(&[INDICES, URI_QUERY, BY_QUERY, "pipeline version_type"])
         .unlisted(),
     Operation::new("delete_by_query", Action::DeleteByQuery, Lane::Long, delete_by_query)
         .about("Deletes the documents of a query.")
-        .json()
+        .holds("DeleteByQueryRequest", spec::delete_shape)
         .takes(&[INDICES, URI_QUERY, BY_QUERY])
         .unlisted(),
 ];

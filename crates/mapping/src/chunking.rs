@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use sparrow_wire::shape::{Shape, int, list, object, one, text};
+use sparrow_wire::shape::{Shape, either, int, list, object, one, text};
 
 use super::MappingError;
 use super::java::java_string;
@@ -88,14 +88,18 @@ impl From<ChunkingError> for MappingError {
 
 /// What chunking settings hold.
 pub(super) fn chunking_shape() -> Shape {
-    object([
-        ("strategy", one(&["sentence", "word", "recursive", "none"])),
-        ("max_chunk_size", int().about("words of a passage").preset(250)),
-        ("sentence_overlap", int().preset(1)),
-        ("overlap", int()),
-        ("separator_group", text()),
-        ("separators", list(text())),
+    let by = |name| object([("strategy", one(&[name]))]);
+    let sized = |name| by(name).and([("max_chunk_size", int().about("words of a passage"))]);
+    let group = one(&["plaintext", "markdown"]).preset("plaintext");
+    either([
+        sized("sentence").and([("sentence_overlap", int().preset(1))]).needs(&["strategy", "max_chunk_size"]),
+        sized("word").and([("overlap", int())]).needs(&["strategy", "max_chunk_size", "overlap"]),
+        sized("recursive")
+            .and([("separator_group", group), ("separators", list(text()))])
+            .needs(&["strategy", "max_chunk_size"]),
+        by("none"),
     ])
+    .about("How a text is cut into passages; by sentences of 250 words where nothing is said.")
 }
 
 impl Chunking {

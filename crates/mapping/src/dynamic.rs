@@ -246,6 +246,7 @@ pub(super) fn template_shape() -> Shape {
         ("unmatch_mapping_type", several(text())),
         ("mapping", open()),
     ])
+    .needs(&["mapping"])
 }
 
 pub(super) fn parse_templates(value: &Value) -> Result<Arc<[DynamicTemplate]>, MappingError> {

@@ -58,7 +58,7 @@ pub use encoded::query_vector;
 pub use error::{DocumentError, DocumentErrorKind, MappingError};
 pub use geo::GeoPoint;
 pub use java::{java_double, java_string, json_token};
-pub use parse::schemas;
+pub use parse::{mapping_shape, schemas};
 pub use semantic::Copies;
 pub use semantic_text::{
     DEFAULT_INFERENCE_ID, HYBRID_TASK, SemanticModel, SemanticText, Slot, Slots, field_of, number_of,

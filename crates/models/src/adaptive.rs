@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use sparrow_request::error::{EngineError, Exception};
+use sparrow_wire::shape::{Shape, alike, flag, int, nullable, object};
 
 /// Load per allocation above which a deployment grows.
 const GROW_ABOVE: f64 = 0.9;
@@ -34,6 +35,12 @@ pub struct AdaptiveAllocations {
 }
 
 impl AdaptiveAllocations {
+    /// What the setting holds.
+    pub(super) fn shape() -> Shape {
+        object([("enabled", flag())])
+            .and(alike("min_number_of_allocations max_number_of_allocations", nullable(int())))
+    }
+
     /// Reads the setting; `null` and absent members have their defaults.
     ///
     /// # Errors
@@ -68,7 +75,7 @@ impl AdaptiveAllocations {
                 }
                 "min_number_of_allocations" => read.min_number_of_allocations = bound("non-negative", 0)?,
                 "max_number_of_allocations" => read.max_number_of_allocations = bound("positive", 1)?,
-                _ => return Err(format!("[{PARSER}] unknown field [{name}]")),
+                _ => return Err(format!("[{PARSER}] {}", Self::shape().unknown(name))),
             }
         }
         match (read.min_number_of_allocations, read.max_number_of_allocations) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::ModelError;
-use super::config::task_of;
+use super::config::{TASKS, task_of};
 use super::deployments::Running;
 use super::registry::RegisteredModel;
 use super::{Purpose, view};
@@ -16,6 +16,7 @@ use sparrow_request::error::{EngineError, Exception};
 use sparrow_request::operation::{Lane, Operation};
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::{Action, Caller};
+use sparrow_wire::shape::{Shape, alike, any, flag, map, object, one_member, open, several, text};
 
 pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
     Operation::new("ml_info", Action::MlInfo, Lane::Look, ml_info).about("What models may use."),
@@ -24,14 +25,14 @@ pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
         .takes(&["allow_no_match from size decompress_definition exclude_generated include tags"]),
     Operation::new("stop_deployment", Action::StopDeployment, Lane::Long, stop_deployment)
         .about("Stops the deployment of a model.")
-        .json()
+        .holds("StopDeploymentRequest", stop_shape)
         .takes(&["allow_no_match force timeout finish_pending_work"]),
     Operation::new("trained_model_stats", Action::TrainedModelStats, Lane::Look, trained_model_stats)
         .about("What models do: texts, queues, times.")
         .takes(&["allow_no_match from size"]),
     Operation::new("infer_trained_model", Action::InferTrainedModel, Lane::Infer, infer_trained_model)
         .about("Runs a model on texts.")
-        .json()
+        .holds("InferTrainedModelRequest", infer_shape)
         .short()
         .takes(&["timeout"])
         .stops(),
@@ -149,6 +150,10 @@ pub fn trained_model_stats(
     Ok(Reply::ok(&json!({"count": count, "trained_model_stats": page(request, shown)?})))
 }
 
+fn stop_shape() -> Shape {
+    object(alike("allow_no_match force finish_pending_work", flag()))
+}
+
 /// `POST /_ml/trained_models/{model}/deployment/_stop`
 fn stop_deployment(
     service: &ModelService,
@@ -162,7 +167,7 @@ fn stop_deployment(
         let problem = match name.as_str() {
             "allow_no_match" | "force" | "finish_pending_work" if value.is_boolean() => continue,
             "allow_no_match" | "force" | "finish_pending_work" => format!("{name} must be [true] or [false]"),
-            _ => format!("unknown field [{name}]"),
+            _ => stop_shape().unknown(name),
         };
         return Err(EngineError::api(
             400,
@@ -234,6 +239,18 @@ fn check_unused(
     }
 }
 
+fn infer_shape() -> Shape {
+    let kind = |task| {
+        let all = object([("results_field", text()), ("tokenization", open())]);
+        match task {
+            "text_similarity" => all.and([("text", text().about("the question"))]).needs(&["text"]),
+            _ => all,
+        }
+    };
+    let config = one_member(TASKS.map(|task| (task, kind(task))));
+    object([("docs", several(map(any()))), ("inference_config", config)]).needs(&["docs"])
+}
+
 /// `POST /_ml/trained_models/{model}/_infer`
 fn infer_trained_model(
     service: &ModelService,
@@ -258,10 +275,8 @@ fn infer_trained_model(
         )));
     }
     let asked = body.shift_remove("inference_config");
-    if let Some(unknown) = body.keys().next() {
-        return Err(EngineError::illegal_argument(format!(
-            "[infer_trained_model] unknown field [{unknown}]"
-        )));
+    if let Some(unknown) = infer_shape().stranger(&body) {
+        return Err(EngineError::illegal_argument(format!("[infer_trained_model] {unknown}")));
     }
     let model = service.models.resolve(id).ok_or_else(|| service.models.no_model(id))?;
     let (results_field, question) = results_field(&model, asked)?;
@@ -341,9 +356,10 @@ fn results_field(
             ));
         }
     };
-    if !["text_expansion", "text_embedding", "text_similarity"].contains(&kind.as_str()) {
+    if !TASKS.contains(&kind.as_str()) {
         return Err(EngineError::illegal_argument(format!(
-            "unrecognized inference configuration type [{kind}]. Supported types [text_expansion, text_embedding, text_similarity]"
+            "unrecognized inference configuration type [{kind}]. Supported types [{}]",
+            TASKS.join(", ")
         )));
     }
     if let Ok(info) = model.info() {

@@ -5,6 +5,9 @@ use serde_json::{Map, Value, json};
 use sparrow_encoder::{MOST_PREFIX, ModelKind};
 
 use sparrow_request::error::{EngineError, Exception};
+use sparrow_wire::shape::{
+    Shape, alike, flag, int, list, object as object_shape, one, one_member, open, text as text_shape,
+};
 
 /// Highest number of tokens to which a text may be truncated.
 const MOST_TOKENS: u64 = 512;
@@ -20,20 +23,52 @@ const FOREIGN_TASKS: [&str; 9] = [
     "text_classification",
     "zero_shot_classification",
 ];
+/// Tasks that models here do.
+pub(super) const TASKS: [&str; 3] = ["text_expansion", "text_embedding", "text_similarity"];
 /// Tokenizers of Elasticsearch that a vocabulary alone does not give here.
 const FOREIGN_TOKENIZERS: [&str; 6] =
     ["bert_ja", "deberta_v2", "mpnet", "roberta", "xlm_roberta", "wordpiece"];
-const FIELDS: [&str; 9] = [
-    "description",
-    "input",
-    "metadata",
-    "model_size_bytes",
-    "model_type",
-    "platform_architecture",
-    "prefix_strings",
-    "tags",
-    "inference_config",
-];
+
+/// What the body of a `PUT` holds.
+pub(super) fn shape() -> Shape {
+    object_shape(alike("model_id description platform_architecture", text_shape()))
+        .and([("tags", list(text_shape())), ("metadata", open()), ("input", input_shape())])
+        .and([("inference_config", inference_shape()), ("model_type", one(&["pytorch"]))])
+        .and([
+            ("model_size_bytes", int()),
+            ("prefix_strings", prefixes_shape()),
+            ("location", location_shape()),
+        ])
+}
+
+fn inference_shape() -> Shape {
+    one_member(TASKS.map(|task| (task, task_shape(task))))
+}
+
+fn task_shape(task: &str) -> Shape {
+    let tokenization = one_member([("bert", bert_shape())]);
+    let all = object_shape([("tokenization", tokenization), ("results_field", text_shape())]);
+    if task == "text_embedding" { all.and([("embedding_size", int())]) } else { all }
+}
+
+fn bert_shape() -> Shape {
+    object_shape(alike("do_lower_case with_special_tokens", flag().preset(true)))
+        .and([("max_sequence_length", int().preset(MOST_TOKENS)), ("span", int().preset(-1))])
+        .and([("truncate", one(&["first"]).preset("first"))])
+}
+
+fn location_shape() -> Shape {
+    object_shape([("directory", text_shape().about("name of a model directory"))]).needs(&["directory"])
+}
+
+fn input_shape() -> Shape {
+    object_shape([("field_names", list(text_shape()).about("the one field that the text is in"))])
+        .needs(&["field_names"])
+}
+
+fn prefixes_shape() -> Shape {
+    object_shape(alike("ingest search", text_shape()))
+}
 
 /// Prefixes that are put before documents (`ingest`) and before queries (`search`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,10 +165,8 @@ pub(super) fn parse(model_id: &str, body: &Map<String, Value>) -> Result<ParsedC
             ));
         }
     }
-    let is_field =
-        |name: &String| FIELDS.contains(&name.as_str()) || name == "model_id" || name == "location";
-    if let Some(unknown) = body.keys().find(|name| !is_field(name)) {
-        return Err(parser_error(format!("[trained_model_config] unknown field [{unknown}]")));
+    if let Some(unknown) = shape().stranger(body) {
+        return Err(parser_error(format!("[trained_model_config] {unknown}")));
     }
     if let Some(id) = body.get("model_id").filter(|id| id.as_str() != Some(model_id)) {
         return refuse(format!(
@@ -195,11 +228,9 @@ fn inference_config(given: &Map<String, Value>) -> Result<Map<String, Value>, En
              [text_embedding], or scores, [text_similarity]"
         ));
     }
-    if !["text_expansion", "text_embedding", "text_similarity"].contains(&task.as_str()) {
-        return Err(EngineError::api(
-            400,
-            Exception::new("named_object_not_found_exception", format!("unknown field [{task}]")),
-        ));
+    if !TASKS.contains(&task.as_str()) {
+        let reason = inference_shape().unknown(task);
+        return Err(EngineError::api(400, Exception::new("named_object_not_found_exception", reason)));
     }
     let Some(options) = options.as_object() else {
         return Err(parser_error(format!("[{task}] must be an object")));
@@ -249,7 +280,7 @@ fn inference_config(given: &Map<String, Value>) -> Result<Map<String, Value>, En
             ("results_field" | "tokenization", _) => {
                 return Err(parser_error(format!("[{task}] failed to parse field [{name}]")));
             }
-            _ => return Err(parser_error(format!("[{task}] unknown field [{name}]"))),
+            _ => return Err(parser_error(format!("[{task}] {}", task_shape(task).unknown(name)))),
         }
     }
     read.insert("tokenization".into(), json!({"bert": bert}));
@@ -274,16 +305,16 @@ fn tokenization(option: &str, value: &Value) -> Result<(), EngineError> {
         "truncate" => refuse(format!("[truncate] must be [first] but was [{}]", plain(value))),
         "span" if value.as_i64() == Some(-1) => Ok(()),
         "span" => refuse(format!("[span] must be [-1] but was [{}]", plain(value))),
-        _ => Err(parser_error(format!("[bert_tokenization] unknown field [{option}]"))),
+        _ => Err(parser_error(format!("[bert_tokenization] {}", bert_shape().unknown(option)))),
     }
 }
 
 /// Parses `{"directory": "name"}`, a location that only Sparrow has: the name of a model directory.
 fn location(body: &Map<String, Value>) -> Result<Option<String>, EngineError> {
     let Some(location) = object(body, "location")? else { return Ok(None) };
-    if let Some(unknown) = location.keys().find(|name| *name != "directory") {
+    if let Some(unknown) = location_shape().stranger(&location) {
         return Err(parser_error(format!(
-            "[trained_model_location] unknown field [{unknown}]: a location is {{\"directory\": name}}"
+            "[trained_model_location] {unknown}: a location is {{\"directory\": name}}"
         )));
     }
     match location.get("directory") {
@@ -325,8 +356,8 @@ pub(super) fn parse_input(body: &Map<String, Value>) -> Result<(), EngineError> 
 
 fn input(body: &Map<String, Value>) -> Result<String, EngineError> {
     let Some(input) = object(body, "input")? else { return Ok("text_field".into()) };
-    if let Some(unknown) = input.keys().find(|name| *name != "field_names") {
-        return Err(parser_error(format!("[trained_model_config_input] unknown field [{unknown}]")));
+    if let Some(unknown) = input_shape().stranger(&input) {
+        return Err(parser_error(format!("[trained_model_config_input] {unknown}")));
     }
     match input.get("field_names").and_then(Value::as_array).map(Vec::as_slice) {
         Some([Value::String(name)]) if !name.is_empty() => Ok(name.clone()),
@@ -336,8 +367,8 @@ fn input(body: &Map<String, Value>) -> Result<String, EngineError> {
 
 fn prefixes(body: &Map<String, Value>) -> Result<Option<Prefixes>, EngineError> {
     let Some(given) = object(body, "prefix_strings")? else { return Ok(None) };
-    if let Some(unknown) = given.keys().find(|name| !["ingest", "search"].contains(&name.as_str())) {
-        return Err(parser_error(format!("[trained_model_config_prefix_strings] unknown field [{unknown}]")));
+    if let Some(unknown) = prefixes_shape().stranger(&given) {
+        return Err(parser_error(format!("[trained_model_config_prefix_strings] {unknown}")));
     }
     let prefixes = Prefixes { ingest: text(&given, "ingest")?, search: text(&given, "search")? };
     if [&prefixes.ingest, &prefixes.search].into_iter().flatten().any(|prefix| prefix.len() > MOST_PREFIX) {

@@ -20,11 +20,12 @@ use sparrow_request::error::{EngineError, Exception};
 use sparrow_request::operation::{Lane, Operation};
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::Action;
+use sparrow_wire::shape::{Shape, int, object, text};
 
 pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
     Operation::new("put_trained_model", Action::PutTrainedModel, Lane::Write, put_trained_model)
         .about("Announces a model whose parts follow.")
-        .json()
+        .holds("TrainedModelRequest", config::shape)
         .takes(&["defer_definition_decompression wait_for_completion"]),
     Operation::new("delete_trained_model", Action::DeleteTrainedModel, Lane::Write, delete_trained_model)
         .about("Deletes an uploaded model.")
@@ -36,7 +37,7 @@ pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
         put_definition_part,
     )
     .about("Uploads a part of a model.")
-    .json(),
+    .holds("DefinitionPartRequest", part_shape),
     Operation::new(
         "put_trained_model_vocabulary",
         Action::PutTrainedModelVocabulary,
@@ -44,7 +45,7 @@ pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
         put_vocabulary,
     )
     .about("Uploads the words of a model.")
-    .json()
+    .holds("VocabularyRequest", upload::vocabulary_shape)
     .large(),
 ];
 
@@ -158,6 +159,15 @@ fn install(
     Ok(Some(Reply::ok(&view::config(&model, &models.registry.given_aliases(&model.id)))))
 }
 
+fn part_shape() -> Shape {
+    let members = [
+        ("definition", text().about("in base64")),
+        ("total_definition_length", int()),
+        ("total_parts", int()),
+    ];
+    object(members).needs(&["definition", "total_definition_length", "total_parts"])
+}
+
 /// `PUT /_ml/trained_models/{model}/definition/{part}`
 fn put_definition_part(
     service: &ModelService,
@@ -172,11 +182,8 @@ fn put_definition_part(
         EngineError::illegal_argument(format!("Failed to parse int parameter [part] with value [{part}]"))
     })?;
     let body = required_object(body)?;
-    if let Some(unknown) = body
-        .keys()
-        .find(|name| !["definition", "total_definition_length", "total_parts"].contains(&name.as_str()))
-    {
-        return Err(parser_error(format!("[{PARSER}] unknown field [{unknown}]")));
+    if let Some(unknown) = part_shape().stranger(&body) {
+        return Err(parser_error(format!("[{PARSER}] {unknown}")));
     }
     let integer = |name: &str| match body.get(name) {
         None | Some(Value::Null) => Ok(0),

@@ -12,36 +12,44 @@ use sparrow_request::operation::{Lane, Operation};
 use sparrow_request::params::{Params, parse_duration};
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::Action;
+use sparrow_wire::shape::{Named, Shape, int, length, object, one, text, time};
 use sparrow_wire::size::split_size;
 
 pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
     Operation::new("start_deployment", Action::StartDeployment, Lane::Long, start_deployment)
         .about("Deploys a model.")
-        .json()
+        .holds("StartDeploymentRequest", start_shape)
         .takes(&[
             "number_of_allocations threads_per_allocation queue_capacity cache_size priority",
             "deployment_id timeout wait_for",
         ]),
     Operation::new("update_deployment", Action::UpdateDeployment, Lane::Long, update_deployment)
         .about("Changes how many texts a model reads at once.")
-        .json()
+        .holds("UpdateDeploymentRequest", update_shape)
         .takes(&["number_of_allocations timeout"]),
 ];
 
 /// Highest value of `queue_capacity`.
 const MOST_QUEUE_CAPACITY: usize = 100_000;
-/// Members of the body of a start request, beside the setting of adaptive allocations.
-const START_FIELDS: [&str; 8] = [
-    "number_of_allocations",
-    "threads_per_allocation",
-    "queue_capacity",
-    "cache_size",
-    "priority",
-    "deployment_id",
-    "timeout",
-    "wait_for",
-];
-const ADAPTIVE: &str = "adaptive_allocations";
+const WAIT_FOR: [&str; 3] = ["started", "starting", "fully_allocated"];
+
+fn start_shape() -> Shape {
+    object([
+        ("threads_per_allocation", int().preset(1)),
+        ("queue_capacity", int().preset(DEFAULT_QUEUE_CAPACITY)),
+    ])
+    .and([("cache_size", length()), ("priority", one(&["normal", "low"]).preset("normal"))])
+    .and([("deployment_id", text()), ("timeout", time()), ("wait_for", one(&WAIT_FOR))])
+    .and(allocations())
+}
+
+fn update_shape() -> Shape {
+    object(allocations())
+}
+
+fn allocations() -> [Named; 2] {
+    [("number_of_allocations", int()), ("adaptive_allocations", AdaptiveAllocations::shape())]
+}
 
 /// A start request: a member of the body overrides the parameter of the same name.
 struct StartRequest<'a> {
@@ -102,14 +110,12 @@ fn start_deployment(
     let models = &service.models;
     let model = existing(service, request.part("model"))?;
     let asked = StartRequest { body: optional_object(body)?, params: request.params() };
-    if let Some(unknown) =
-        asked.body.keys().find(|name| *name != ADAPTIVE && !START_FIELDS.contains(&name.as_str()))
-    {
+    if let Some(unknown) = start_shape().stranger(&asked.body) {
         return Err(EngineError::api(
             400,
             Exception::new(
                 "x_content_parse_exception",
-                format!("[start_trained_model_deployment_request] unknown field [{unknown}]"),
+                format!("[start_trained_model_deployment_request] {unknown}"),
             ),
         ));
     }
@@ -148,7 +154,7 @@ fn start_deployment(
         }
     }
     if let Some(wait_for) = asked.text("wait_for")?
-        && !["started", "starting", "fully_allocated"].contains(&wait_for.as_str())
+        && !WAIT_FOR.contains(&wait_for.as_str())
     {
         return Err(EngineError::illegal_argument(format!(
             "unknown value [{wait_for}] for [wait_for], must be one of [started, starting, fully_allocated]"
@@ -218,11 +224,9 @@ fn update_deployment(
     let id = request.part("model");
     let models = &service.models;
     let asked = StartRequest { body: optional_object(body)?, params: request.params() };
-    if let Some(unknown) =
-        asked.body.keys().find(|name| !["number_of_allocations", ADAPTIVE].contains(&name.as_str()))
-    {
+    if let Some(unknown) = update_shape().stranger(&asked.body) {
         return Err(EngineError::illegal_argument(format!(
-            "[update_trained_model_deployment_request] unknown field [{unknown}]"
+            "[update_trained_model_deployment_request] {unknown}"
         )));
     }
     asked.params.duration("timeout")?;

@@ -19,6 +19,7 @@ use sparrow_write_ahead_log::{StorageError, durable};
 
 use super::config::ModelConfig;
 use sparrow_request::error::EngineError;
+use sparrow_wire::shape::{Shape, list, num, object, text};
 
 /// Largest graph in bytes: the limit of protobuf.
 pub(super) const MOST_BYTES: u64 = (1 << 31) - 1;
@@ -272,6 +273,12 @@ fn without_path(error: &sparrow_encoder::EncoderError) -> String {
     }
 }
 
+/// What the body of a vocabulary request holds.
+pub(super) fn vocabulary_shape() -> Shape {
+    object([("vocabulary", list(text())), ("merges", list(text())), ("scores", list(num()))])
+        .needs(&["vocabulary"])
+}
+
 /// Parses the body of a vocabulary request.
 ///
 /// # Errors
@@ -290,7 +297,10 @@ pub(super) fn parse_vocabulary(
                 )));
             }
             "merges" | "scores" => {}
-            _ => return Err(super::config::parser_error(format!("[{PARSER}] unknown field [{name}]"))),
+            _ => {
+                let unknown = vocabulary_shape().unknown(name);
+                return Err(super::config::parser_error(format!("[{PARSER}] {unknown}")));
+            }
         }
     }
     let Some(list) = body.get("vocabulary").and_then(Value::as_array) else {

@@ -39,6 +39,16 @@ pub fn parse_object(body: &[u8]) -> Result<Map<String, Value>, EngineError> {
     }
 }
 
+/// The end of an error about a body of lines whose last one does not end, for a body that has no end of a line at all.
+pub fn without_newlines(body: &[u8]) -> &'static str {
+    match body.contains(&b'\n') {
+        true => "",
+        false => {
+            ": there is none in it. curl leaves those of a file out with [-d], and keeps them with [--data-binary]"
+        }
+    }
+}
+
 /// Why a body was not read to its end.
 fn over_limit() -> EngineError {
     work::exceeded().map_or(EngineError::Cancelled, EngineError::from)

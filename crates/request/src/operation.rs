@@ -6,6 +6,7 @@
 use crate::error::EngineError;
 use crate::request::{CancelFlag, Reply, Request};
 use crate::rights::Action;
+use sparrow_wire::shape::Shape;
 
 /// Which threads run an operation, so that a bulk load does not starve searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +51,9 @@ pub enum Body {
     Searches,
 }
 
+/// What the body of a request holds, with its name in the OpenAPI document.
+pub type Holds = (&'static str, fn() -> Shape);
+
 /// A function that carries out an operation with the part `S` of the engine that it needs.
 pub type Handler<S> = fn(&S, &Request, &[u8], &CancelFlag) -> Result<Reply, EngineError>;
 
@@ -76,6 +80,8 @@ pub struct Declaration {
     pub lane: Lane,
     /// What the body of a request for it holds.
     pub body: Body,
+    /// What that body holds, or each of its lines.
+    pub holds: Option<Holds>,
     /// The query parameters that it knows, besides those that every operation takes: texts of names with spaces between them.
     pub parameters: &'static [&'static str],
     /// Whether it answers text, unless JSON is asked for.
@@ -104,6 +110,7 @@ impl<S> Operation<S> {
             action,
             lane,
             body: Body::None,
+            holds: None,
             parameters: &[],
             is_text: false,
             stops: false,
@@ -127,7 +134,16 @@ impl<S> Operation<S> {
         self.body(Body::Json)
     }
 
-    /// Says what the body of a request for it holds.
+    /// Says what its body holds, which is one JSON value unless [`Operation::body`] said otherwise: by the name in the OpenAPI document.
+    pub const fn holds(mut self, name: &'static str, shape: fn() -> Shape) -> Self {
+        self.declaration.holds = Some((name, shape));
+        match self.declaration.body {
+            Body::None => self.json(),
+            _ => self,
+        }
+    }
+
+    /// Says of what kind the body of a request for it is.
     pub const fn body(mut self, body: Body) -> Self {
         self.declaration.body = body;
         self

@@ -3,6 +3,8 @@
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use indexmap::IndexMap;
+use sparrow_runtime::attempt;
+use sparrow_runtime::work::Stopped;
 
 use crate::context::Context;
 use crate::error::ScriptError;
@@ -12,6 +14,8 @@ use crate::script::Script;
 const MOST_SCRIPTS: usize = 200;
 /// Most bytes that the kept scripts take together, by what [`Script::weight`] says.
 const MOST_BYTES: usize = 32 << 20;
+/// Most bytes of a script that an attempt to answer without another thread compiles: nothing looks at a flag meanwhile.
+const LONGEST_IN_ATTEMPT: usize = 1 << 10;
 
 /// Compiled scripts by the name of their context and their text. Requests share it; errors are not kept.
 #[derive(Debug, Default)]
@@ -50,6 +54,9 @@ impl Cache {
                 *used = now;
                 return Ok(Arc::clone(script));
             }
+        }
+        if source.len() > LONGEST_IN_ATTEMPT && attempt::give_up() {
+            return Err(ScriptError::Stopped(Stopped::Cancelled));
         }
         let script = Arc::new(Script::compile(source, context)?);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

@@ -11,6 +11,8 @@ use super::rank::{self, RankFusion};
 use super::rescore::{self, Rescore};
 use super::retriever::{self, Form, Fusion, Input, Retriever};
 use super::script_fields::{self, ScriptField};
+use super::sections::{search_shape, source_filter_shape};
+use super::shape::{self, Shape};
 use super::sort::{self, Position, Sort};
 use sparrow_mapping::SourceSelection;
 use sparrow_query::dsl::{Context, value};
@@ -286,7 +288,7 @@ impl SearchBody {
             (name, _) => {
                 return Err(BodyError::parsing(
                     node.at,
-                    format!("Unknown key for a {} in [{name}].", node.token()),
+                    format!("Unknown key for a {} in [{name}].{}", node.token(), search_shape().near(name)),
                 ));
             }
         }
@@ -429,7 +431,12 @@ pub fn check_section(section: &Member) -> Result<(), BodyError> {
 /// Sections that Elasticsearch has and this server does not support.
 const LATER: &[&str] = &["ext", "runtime_mappings"];
 
-/// Parses the body of a count request, which may contain only a `query`.
+/// What the body of a count request holds.
+pub fn query_shape() -> Shape {
+    shape::object([("query", shape::query())])
+}
+
+/// Parses the body of a count request.
 ///
 /// # Errors
 /// As [`SearchBody::parse`].
@@ -441,7 +448,9 @@ pub fn parse_count(bytes: &[u8]) -> Result<Option<Query>, BodyError> {
     let mut query = None;
     for member in node.as_object().unwrap_or_default() {
         if &*member.name != "query" {
-            return Err(BodyError::parsing(member.at, format!("request does not support [{}]", member.name)));
+            let near = query_shape().near(&member.name);
+            let reason = format!("request does not support [{}]{near}", member.name);
+            return Err(BodyError::parsing(member.at, reason));
         }
         query = Some(dsl::parse_query(&member.value, Context::new(DEFAULT_SIZE))?);
     }
@@ -527,7 +536,11 @@ fn source_selection(node: &Node, excludes_vectors: &mut Option<bool>) -> Result<
                     name => {
                         return Err(BodyError::parsing(
                             member.value.at,
-                            format!("Unknown key for a {} in [{name}].", member.value.token()),
+                            format!(
+                                "Unknown key for a {} in [{name}].{}",
+                                member.value.token(),
+                                source_filter_shape().near(name)
+                            ),
                         ));
                     }
                 };

@@ -57,7 +57,7 @@ fn errors_of_the_whole_body_are_as_recorded() {
     check_error(
         r#"{"quer": {}}"#,
         &plain(json!({"type": "parsing_exception",
-            "reason": "Unknown key for a START_OBJECT in [quer].", "line": 1, "col": 10})),
+            "reason": "Unknown key for a START_OBJECT in [quer]. did you mean [query]?", "line": 1, "col": 10})),
     );
     check_error(
         "[]",

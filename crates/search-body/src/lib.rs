@@ -16,6 +16,7 @@ pub mod rescore;
 pub mod retriever;
 mod schemas;
 pub mod script_fields;
+mod sections;
 mod shape;
 pub mod sort;
 pub mod uri;
@@ -26,3 +27,4 @@ mod body_tests;
 
 pub use self::body::{SearchBody, check_section};
 pub use self::schemas::schemas;
+pub use self::sections::search_shape;

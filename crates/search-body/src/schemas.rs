@@ -1,57 +1,16 @@
 //! What the body of a search holds, as JSON Schema for the OpenAPI document. Parts that another file reads are declared there.
 
-use sparrow_query::dsl::DEFAULT_SIZE;
-
+use crate::sections::source_filter_shape;
 use crate::shape::*;
-use crate::{aggs, collapse, fields, highlight, paging, rank, rescore, retriever, script_fields, sort};
-
-/// What [`crate::SearchBody::section`] reads.
-fn sections() -> Shape {
-    let tracked = either([flag(), count()]).about("how far hits are counted").preset(10_000);
-    let boosts = either([list(map(num())), map(num())]);
-    let lists = object([("query", query())]).needs(&["query"]);
-    object([
-        ("query", query()),
-        ("retriever", named("Retriever")),
-        ("knn", several(named("Knn"))),
-        ("sub_searches", list(lists)),
-        ("rank", object([("rrf", rank::shape())])),
-        ("aggs", named("Aggregations")),
-        ("aggregations", named("Aggregations")),
-        ("post_filter", query()),
-        ("from", int().about("hits that are passed over").preset(0)),
-        ("size", int().about("hits that are answered").preset(DEFAULT_SIZE)),
-        ("min_score", num().about("hits of less are left out")),
-        ("sort", named("Sort")),
-        ("search_after", list(any()).about("`sort` of the last hit of the page before")),
-        ("track_total_hits", tracked),
-        ("highlight", named("Highlight")),
-        ("collapse", named("Collapse")),
-        ("rescore", several(named("Rescore"))),
-        ("suggest", named("Suggest")),
-        ("explain", flag().about("hits say why they have their scores").preset(false)),
-        ("profile", flag().about("the answer says where the time went").preset(false)),
-        ("timeout", time().about("after which the search ends with what it has")),
-        ("terminate_after", int().about("documents of an index after which its search ends").preset(0)),
-        ("slice", named("Slice")),
-        ("pit", paging::pit_shape()),
-        ("indices_boost", boosts),
-        ("stats", list(text())),
-        ("script_fields", script_fields::shape()),
-    ])
-    .and(showing())
-}
+use crate::{aggs, collapse, fields, highlight, paging, rescore, retriever, sort};
 
 fn source_selection() -> Shape {
-    let lists = ["includes", "include", "excludes", "exclude"].map(|name| (name, several(text())));
-    let filter = object(lists).and([("exclude_vectors", flag())]);
-    either([flag(), several(text().about("path or pattern")), filter])
+    either([flag(), several(text().about("path or pattern")), source_filter_shape()])
 }
 
-/// What a search holds, by the names in the OpenAPI document.
+/// What parts of a search hold, by the names in the OpenAPI document.
 pub fn schemas() -> impl Iterator<Item = Named> {
     let own = [
-        ("SearchRequest", sections()),
         ("SourceSelection", source_selection()),
         ("FieldRequests", fields::shape()),
         ("Sort", sort::shape()),
@@ -88,7 +47,7 @@ mod tests {
     #[test]
     fn what_a_search_is_said_to_hold_is_read() {
         let unread: Vec<_> =
-            super::sections().names().iter().copied().filter(|name| !is_read(name)).collect();
+            crate::search_shape().names().iter().copied().filter(|name| !is_read(name)).collect();
         assert!(unread.is_empty(), "{unread:?}");
         assert!(!is_read("qurey"));
     }

@@ -21,8 +21,11 @@ pub struct ScriptField {
 }
 
 pub(crate) fn shape() -> Shape {
-    let field = object([("script", named("Script")), ("ignore_failure", flag())]).needs(&["script"]);
-    map(field).about("values that scripts compute")
+    map(field_shape()).about("values that scripts compute")
+}
+
+fn field_shape() -> Shape {
+    object([("script", named("Script")), ("ignore_failure", flag())]).needs(&["script"])
 }
 
 /// Reads the section `script_fields`.
@@ -49,7 +52,11 @@ pub fn parse(node: &Node) -> Result<Vec<ScriptField>, BodyError> {
                 name => {
                     return Err(BodyError::parsing(
                         part.at,
-                        format!("Unknown key for a {} in [{name}].", part.value.token()),
+                        format!(
+                            "Unknown key for a {} in [{name}].{}",
+                            part.value.token(),
+                            field_shape().near(name)
+                        ),
                     ));
                 }
             }

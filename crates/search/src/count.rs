@@ -21,7 +21,7 @@ use sparrow_search_body::uri;
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =
     &[Operation::new("count", Action::Search, Lane::Read, count)
         .about("Counts documents.")
-        .json()
+        .holds("QueryRequest", body::query_shape)
         .takes(&[INDICES, "ignore_throttled", URI_QUERY, "min_score preference routing terminate_after"])
         .stops()
         .short()

@@ -21,15 +21,21 @@ use sparrow_request::rights::Action;
 use sparrow_runtime::work::{self, Stopped};
 use sparrow_search_body::body::{self, read_object};
 use sparrow_wire::json::Json;
+use sparrow_wire::shape::{Shape, named, object, several, text};
 use sparrow_wire::{BodyError, glob};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =
     &[Operation::new("field_caps", Action::FieldCaps, Lane::Read, field_caps)
         .about("Which fields there are, and what can be done with them.")
-        .json()
+        .holds("FieldCapsRequest", shape)
         .takes(&[INDICES, "ignore_throttled fields include_unmapped include_empty_fields filters types"])
         .stops()
         .shed()];
+
+/// What a request holds.
+fn shape() -> Shape {
+    object([("fields", several(text())), ("index_filter", named("Query"))])
+}
 
 /// Fields that every index has: name, type, searchable, aggregatable.
 const METADATA: [(&str, &str, bool, bool); 14] = [
@@ -177,12 +183,7 @@ fn read(request: &Request, bytes: &[u8]) -> Result<FieldCapsRequest, EngineError
                 asked.index_filter = Some(dsl::parse_query(&member.value, context)?);
             }
             _ => {
-                return Err(BodyError::unknown_field(
-                    "field_caps_request",
-                    member,
-                    &["fields", "index_filter"],
-                )
-                .into());
+                return Err(BodyError::unknown_field("field_caps_request", member, shape().names()).into());
             }
         }
     }

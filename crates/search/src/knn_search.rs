@@ -10,19 +10,33 @@ use sparrow_request::operation::{Lane, Operation};
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::Action;
 use sparrow_search_body::body::read_object;
+use sparrow_wire::shape::{Shape, alike, either, int, list, named, num, object, several, text};
 use sparrow_wire::{BodyError, deprecation};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =
     &[Operation::new("knn_search", Action::Search, Lane::Read, knn_search)
         .about("The older form of a search for neighbours.")
-        .json()
+        .holds("KnnSearchRequest", shape)
         .takes(&["routing"])
         .stops()
         .shed()];
 
 const PARSER: &str = "knn-search";
-const KEYS: &[&str] = &["knn", "filter", "_source", "fields", "docvalue_fields", "stored_fields"];
-const KNN_KEYS: &[&str] = &["field", "query_vector", "k", "num_candidates"];
+const KNN_KEYS: [&str; 4] = ["field", "query_vector", "k", "num_candidates"];
+
+/// What a request holds.
+fn shape() -> Shape {
+    object([("knn", knn_shape()), ("filter", several(named("Query"))), ("_source", named("SourceSelection"))])
+        .and(alike("fields docvalue_fields", named("FieldRequests")))
+        .and([("stored_fields", several(text()))])
+        .needs(&["knn"])
+}
+
+fn knn_shape() -> Shape {
+    object([("field", text()), ("query_vector", either([list(num()), text()]))])
+        .and(alike("k num_candidates", int()))
+        .needs(&KNN_KEYS)
+}
 
 /// Handles `GET|POST /{index}/_knn_search`.
 fn knn_search(
@@ -47,19 +61,19 @@ fn search_body(bytes: &[u8]) -> Result<Value, SearchError> {
             "knn" => {
                 let knn = member.value.as_object().unwrap_or_default();
                 if let Some(other) = knn.iter().find(|option| !KNN_KEYS.contains(&&*option.name)) {
-                    return Err(BodyError::unknown_field("knn", other, KNN_KEYS).into());
+                    return Err(BodyError::unknown_field("knn", other, &KNN_KEYS).into());
                 }
                 for name in KNN_KEYS {
-                    if !knn.iter().any(|option| &*option.name == *name) {
+                    if !knn.iter().any(|option| *option.name == *name) {
                         return Err(BodyError::Required { field: name }.into());
                     }
                 }
                 search.insert("knn".to_owned(), value);
             }
-            name if KEYS.contains(&name) => {
+            name if shape().names().contains(&name) => {
                 search.insert(name.to_owned(), value);
             }
-            _ => return Err(BodyError::unknown_field(PARSER, member, KEYS).into()),
+            _ => return Err(BodyError::unknown_field(PARSER, member, shape().names()).into()),
         }
     }
     let Some(Value::Object(knn)) = search.get_mut("knn") else {

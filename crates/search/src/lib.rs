@@ -58,4 +58,3 @@ pub use self::searched::{query_error, restrict};
 pub use self::service::SearchService;
 pub use sparrow_search_body::uri::{query_string as query_of_params, source as source_of_params};
 pub use sparrow_search_body::{calibration, check_section, fusion};
-pub use sparrow_wire::suggest::{did_you_mean, suggestions};

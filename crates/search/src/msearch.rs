@@ -12,6 +12,7 @@ use super::SearchError;
 use super::search::search;
 use crate::service::SearchService;
 use sparrow_query::dsl::value;
+use sparrow_request::body::without_newlines;
 use sparrow_request::error::EngineError;
 use sparrow_request::helpers::share;
 use sparrow_request::operation::parameters::INDICES;
@@ -20,11 +21,13 @@ use sparrow_request::params::Params;
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::Action;
 use sparrow_wire::json::{self, Json};
+use sparrow_wire::shape::{Shape, alike, any, either, named, object, several, text};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =
     &[Operation::new("msearch", Action::MultiSearch, Lane::Read, msearch)
         .about("Several searches: lines of headers, each with its search on the next line.")
         .body(Body::Searches)
+        .holds("SearchLine", line_shape)
         .takes(&[
             INDICES,
             "ignore_throttled max_concurrent_searches max_concurrent_shard_requests",
@@ -33,6 +36,19 @@ pub(crate) const OPERATIONS: &[Operation<SearchService>] =
         ])
         .stops()
         .shed()];
+
+/// What a line holds: a header, or a search.
+fn line_shape() -> Shape {
+    either([header_shape(), named("SearchRequest")])
+}
+
+fn header_shape() -> Shape {
+    let others = "allow_no_indices expand_wildcards ignore_unavailable ignore_throttled request_cache \
+                  allow_partial_search_results ccs_minimize_roundtrips";
+    object([("index", several(text()))])
+        .and(alike("search_type preference routing", text()))
+        .and(alike(others, any()))
+}
 
 /// One search: the index and parameters from its header line, and its body line.
 struct Item<'a> {
@@ -159,9 +175,10 @@ fn run(
 /// Splits a body into pairs of lines. A header line may be empty.
 fn items<'a>(request: &Request, bytes: &'a [u8]) -> Result<Vec<Item<'a>>, EngineError> {
     if !bytes.is_empty() && bytes.last() != Some(&b'\n') {
-        return Err(EngineError::illegal_argument(
-            "The msearch request must be terminated by a newline [\n]",
-        ));
+        return Err(EngineError::illegal_argument(format!(
+            "The msearch request must be terminated by a newline [\n]{}",
+            without_newlines(bytes)
+        )));
     }
     let mut items = Vec::new();
     let mut lines = bytes.split(|byte| *byte == b'\n');
@@ -249,8 +266,9 @@ fn read_header(header: &[u8], item: &mut Item<'_>) -> Result<(), EngineError> {
                 item.params.insert(name.to_owned(), text);
             }
             name => {
+                let near = header_shape().near(name);
                 return Err(EngineError::illegal_argument(format!(
-                    "key [{name}] is not supported in the metadata section"
+                    "key [{name}] is not supported in the metadata section{near}"
                 )));
             }
         }

@@ -21,11 +21,12 @@ use sparrow_search_body::body::read_object;
 use sparrow_search_body::paging::PointInTime;
 use sparrow_search_body::{body, uri};
 use sparrow_wire::BodyError;
+use sparrow_wire::shape::{Shape, named, object, text};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
     Operation::new("open_point_in_time", Action::OpenPointInTime, Lane::Read, open)
         .about("Keeps what indices hold now, to be searched later.")
-        .json()
+        .holds("OpenPointInTimeRequest", shape)
         .takes(&[
             INDICES,
             "ignore_throttled keep_alive preference routing allow_partial_search_results",
@@ -33,8 +34,17 @@ pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
         ]),
     Operation::new("close_point_in_time", Action::ClosePointInTime, Lane::Read, close)
         .about("Ends a point in time.")
-        .json(),
+        .holds("ClosePointInTimeRequest", close_shape),
 ];
+
+/// What a request to open one holds.
+fn shape() -> Shape {
+    object([("index_filter", named("Query"))])
+}
+
+fn close_shape() -> Shape {
+    object([("id", text())]).needs(&["id"])
+}
 
 /// Handles `POST /{index}/_pit`.
 fn open(
@@ -61,7 +71,7 @@ fn open(
                     return Err(BodyError::unknown_field(
                         "open_point_in_time_request",
                         member,
-                        &["index_filter"],
+                        shape().names(),
                     )
                     .into());
                 }
@@ -116,7 +126,14 @@ fn close(
     for member in node.as_object().unwrap_or_default() {
         match &*member.name {
             "id" => id = Some(value::text(&member.value)?),
-            _ => return Err(BodyError::unknown_field("close_point_in_time_request", member, &["id"]).into()),
+            _ => {
+                return Err(BodyError::unknown_field(
+                    "close_point_in_time_request",
+                    member,
+                    close_shape().names(),
+                )
+                .into());
+            }
         }
     }
     let id = id.filter(|id| !id.is_empty()).ok_or_else(|| EngineError::invalid("id is empty"))?;

@@ -19,19 +19,29 @@ use sparrow_request::rights::Action;
 use sparrow_search_body::body::read_object;
 use sparrow_search_body::uri;
 use sparrow_wire::json::Json;
+use sparrow_wire::shape::{Shape, object, several, text, time};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
     Operation::new("scroll", Action::Scroll, Lane::Read, next)
         .about("The next page of a scroll.")
-        .json()
+        .holds("ScrollRequest", shape)
         .takes(&["scroll scroll_id rest_total_hits_as_int"])
         .stops()
         .shed(),
     Operation::new("clear_scroll", Action::ClearScroll, Lane::Read, clear)
         .about("Ends scrolls.")
-        .json()
+        .holds("ClearScrollRequest", clear_shape)
         .takes(&["scroll_id"]),
 ];
+
+/// What a request for a page holds.
+fn shape() -> Shape {
+    object([("scroll_id", text()), ("scroll", time().about("how long it is kept"))]).needs(&["scroll_id"])
+}
+
+fn clear_shape() -> Shape {
+    object([("scroll_id", several(text()))]).needs(&["scroll_id"])
+}
 
 /// How often a request that waits for the previous page of its scroll checks whether its caller has gone
 /// away.

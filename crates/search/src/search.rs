@@ -31,7 +31,7 @@ use sparrow_search_body::uri::Presentation;
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =
     &[Operation::new("search", Action::Search, Lane::Read, search)
         .about("Searches.")
-        .json()
+        .holds("SearchRequest", sparrow_search_body::search_shape)
         .takes(&[
             INDICES,
             "ignore_throttled",

@@ -22,23 +22,31 @@ use sparrow_request::operation::{Lane, Operation};
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::Action;
 use sparrow_search_body::body::{self, read_object};
+use sparrow_wire::shape::{Shape, flag, int, named, nullable, object, text, time};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =
     &[Operation::new("terms_enum", Action::TermsEnum, Lane::Read, terms_enum)
         .about("The terms of a keyword field that begin with a text.")
-        .json()
+        .holds("TermsEnumRequest", shape)
         .takes(&[INDICES, "ignore_throttled"])
         .stops()
         .shed()];
 
 const PARSER: &str = "terms_enum";
-const KEYS: &[&str] =
-    &["field", "string", "size", "timeout", "case_insensitive", "index_filter", "search_after"];
 const DEFAULT_SIZE: usize = 10;
 /// Highest number of terms in a response.
 const MAX_SIZE: usize = 10_000;
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What a request holds.
+fn shape() -> Shape {
+    object([("field", text()), ("string", nullable(text()).about("what the terms begin with"))])
+        .and([("size", int().about("at most 10,000").preset(DEFAULT_SIZE)), ("timeout", time().preset("1s"))])
+        .and([("case_insensitive", flag().preset(false)), ("index_filter", named("Query"))])
+        .and([("search_after", text().about("the last term of the answer before"))])
+        .needs(&["field"])
+}
 
 /// A `_terms_enum` request, as its body states it.
 struct TermsEnumRequest {
@@ -152,7 +160,7 @@ fn read(bytes: &[u8]) -> Result<TermsEnumRequest, EngineError> {
                         asked.index_filter = Some(dsl::parse_query(node, Context::new(body::DEFAULT_SIZE))?);
                     }
                     "search_after" => asked.search_after = value::optional_text(node)?,
-                    _ => return Err(BodyError::unknown_field(PARSER, member, KEYS)),
+                    _ => return Err(BodyError::unknown_field(PARSER, member, shape().names())),
                 }
                 Ok(())
             };

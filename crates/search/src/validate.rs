@@ -29,7 +29,7 @@ use sparrow_tantivy_index::query::{SearchOptions, TotalHits};
 pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
     Operation::new("validate_query", Action::ValidateQuery, Lane::Read, validate_query)
         .about("Is it a query?")
-        .json()
+        .holds("QueryRequest", body::query_shape)
         .takes(&[INDICES, "ignore_throttled", URI_QUERY, "explain rewrite all_shards"])
         .stops()
         .shed(),

@@ -18,7 +18,7 @@ use sparrow_request::rights::Action;
 pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] = &[
     Operation::new("put_repository", Action::PutRepository, Lane::Long, put_repository)
         .about("Makes a snapshot repository.")
-        .json()
+        .holds("Repository", Registered::shape)
         .takes(&["master_timeout timeout verify"]),
     Operation::new("get_repository", Action::GetRepository, Lane::Long, get_repository)
         .about("Snapshot repositories.")

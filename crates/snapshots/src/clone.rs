@@ -15,12 +15,17 @@ use sparrow_request::error::EngineError;
 use sparrow_request::operation::{Lane, Operation};
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::Action;
+use sparrow_wire::shape::{Shape, object, several, text};
 
 pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] =
     &[Operation::new("clone_snapshot", Action::CloneSnapshot, Lane::Long, clone_snapshot)
         .about("Copies some indices of a snapshot into another one.")
-        .json()
+        .holds("CloneSnapshotRequest", shape)
         .takes(&["master_timeout timeout"])];
+
+fn shape() -> Shape {
+    object([("indices", several(text()))]).needs(&["indices"])
+}
 
 /// Creates the clone, which shares the blobs of the snapshot.
 fn clone_snapshot(
@@ -36,7 +41,9 @@ fn clone_snapshot(
     for (key, value) in parse_object(body)? {
         match key.as_str() {
             "indices" => indices = Some(list_of("indices", &value)?),
-            other => return Err(EngineError::parse(format!("[clone_snapshot] unknown field [{other}]"))),
+            other => {
+                return Err(EngineError::parse(format!("[clone_snapshot] {}", shape().unknown(other))));
+            }
         }
     }
     let Some(indices) = indices else { return Err(EngineError::invalid("indices patterns are missing")) };

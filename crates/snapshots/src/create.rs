@@ -11,23 +11,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use sparrow_write_ahead_log::durable;
 
+use super::create_request::SnapshotRequest;
 use super::creation::Creation;
 use super::layout::Exclusive;
-use super::manifest::{
-    Content, Figures, FileEntry, GlobalState, IndexContent, Info, MOST_METADATA, ModelContent,
-};
+use super::manifest::{Content, Figures, FileEntry, GlobalState, IndexContent, Info, ModelContent};
 use super::pace::Pace;
 use super::running::{CreationGuard, wait_for_lock};
-use super::{Repository, errors, features, list_of, listing, names, switch};
+use super::{Repository, errors, features, listing, names};
 use crate::service::SnapshotService;
-use sparrow_catalog::{IndexHandle, ResolveOptions, concrete_name, new_uuid, now_millis};
+use sparrow_catalog::{IndexHandle, concrete_name, new_uuid, now_millis};
 use sparrow_request::body::parse_object;
 use sparrow_request::error::EngineError;
 use sparrow_request::operation::{Lane, Operation};
-use sparrow_request::params::Params;
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::{Action, Right};
 use sparrow_tasks::{TaskContext, TaskSpec};
@@ -35,71 +33,9 @@ use sparrow_tasks::{TaskContext, TaskSpec};
 pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] =
     &[Operation::new("create_snapshot", Action::CreateSnapshot, Lane::Long, create_snapshot)
         .about("Backs up indices.")
-        .json()
+        .holds("SnapshotRequest", SnapshotRequest::shape)
         .takes(&["master_timeout wait_for_completion"])
         .unlisted()];
-
-/// Parsed body of a request for a snapshot.
-struct SnapshotRequest {
-    indices: String,
-    options: ResolveOptions,
-    include_global_state: bool,
-    include_models: bool,
-    include_keys: bool,
-    metadata: Option<Map<String, Value>>,
-    partial: bool,
-}
-
-impl SnapshotRequest {
-    fn parse(body: &Map<String, Value>) -> Result<Self, EngineError> {
-        let mut wanted = Self {
-            indices: String::new(),
-            options: ResolveOptions::everything(),
-            include_global_state: true,
-            include_models: false,
-            include_keys: false,
-            metadata: None,
-            partial: false,
-        };
-        for (key, value) in body {
-            match key.as_str() {
-                "indices" => wanted.indices = list_of(key, value)?,
-                "ignore_unavailable" => wanted.options.ignore_unavailable = switch(key, value)?,
-                "allow_no_indices" => wanted.options.allow_no_indices = switch(key, value)?,
-                "expand_wildcards" => {
-                    let given = BTreeMap::from([("expand_wildcards".to_owned(), list_of(key, value)?)]);
-                    let with = wanted.options.clone().with(&Params::new(&given))?;
-                    wanted.options = with;
-                }
-                "include_global_state" => wanted.include_global_state = switch(key, value)?,
-                "include_models" => wanted.include_models = switch(key, value)?,
-                "partial" => wanted.partial = switch(key, value)?,
-                "feature_states" => wanted.include_keys = features::parse(value)?,
-                "metadata" => match value {
-                    Value::Null => {}
-                    Value::Object(metadata) => {
-                        let bytes = value.to_string().len();
-                        if bytes > MOST_METADATA {
-                            return Err(EngineError::invalid(format!(
-                                "metadata must be smaller than {MOST_METADATA} bytes but was [{bytes}]"
-                            )));
-                        }
-                        wanted.metadata = Some(metadata.clone());
-                    }
-                    _ => {
-                        return Err(EngineError::illegal_argument("malformed metadata, should be an object"));
-                    }
-                },
-                other => {
-                    return Err(EngineError::parse(format!(
-                        "[create_snapshot_request] unknown field [{other}]"
-                    )));
-                }
-            }
-        }
-        Ok(wanted)
-    }
-}
 
 /// Error for a repository that has as many snapshots as it may hold.
 pub(super) fn too_many(repository: &Repository) -> EngineError {

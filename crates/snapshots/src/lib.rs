@@ -10,6 +10,7 @@ mod check;
 mod clone;
 mod counts;
 mod create;
+mod create_request;
 mod creation;
 mod deep;
 mod errors;

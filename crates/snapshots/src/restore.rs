@@ -30,7 +30,7 @@ use sparrow_tasks::{TaskContext, TaskSpec};
 pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] =
     &[Operation::new("restore_snapshot", Action::RestoreSnapshot, Lane::Long, restore_snapshot)
         .about("Brings indices of a snapshot back.")
-        .json()
+        .holds("RestoreRequest", RestoreRequest::shape)
         .takes(&["master_timeout wait_for_completion"])
         .unlisted()];
 

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::manifest::Info;
 use super::{errors, features, list_of, names, switch};
 use sparrow_request::error::EngineError;
+use sparrow_wire::shape::{Shape, alike, flag, named, object, several, text};
 
 /// Longest `rename_pattern`, in bytes.
 const MOST_PATTERN: usize = 1000;
@@ -38,6 +39,19 @@ struct Rename {
 }
 
 impl RestoreRequest {
+    /// What a request holds.
+    pub(super) fn shape() -> Shape {
+        object(alike("indices feature_states ignore_index_settings", several(text())))
+            .and(alike(
+                "ignore_unavailable include_global_state include_models partial",
+                flag().preset(false),
+            ))
+            .and([("include_aliases", flag().preset(true)), ("index_settings", named("Settings"))])
+            .and([("rename_pattern", text().about("regular expression over the names of the indices"))])
+            .and([("rename_replacement", text().about("what takes the place of what it matches"))])
+            .and(alike("rename_alias_pattern rename_alias_replacement", text()))
+    }
+
     /// Parses the body of a restore request.
     ///
     /// # Errors
@@ -89,7 +103,8 @@ impl RestoreRequest {
                 }
                 other => {
                     return Err(EngineError::parse(format!(
-                        "[restore_snapshot_request] unknown field [{other}]"
+                        "[restore_snapshot_request] {}",
+                        Self::shape().unknown(other)
                     )));
                 }
             }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::errors;
 use sparrow_request::error::EngineError;
+use sparrow_wire::shape::{Shape, alike, count, object, one, switch, text};
 use sparrow_wire::size::parse_size;
 
 /// Default rate limit of a snapshot or restore, in bytes per second.
@@ -14,14 +15,12 @@ const DEFAULT_RATE: u64 = 40 << 20;
 /// Default of the most snapshots in a repository.
 const DEFAULT_SNAPSHOTS: usize = 500;
 
-const KNOWN: [&str; 6] = [
-    "location",
-    "compress",
-    "readonly",
-    "max_snapshot_bytes_per_sec",
-    "max_restore_bytes_per_sec",
-    "max_number_of_snapshots",
-];
+fn settings_shape() -> Shape {
+    object([("location", text().about("where it lies, below `--repo-path`")), ("compress", switch())])
+        .and(alike("max_snapshot_bytes_per_sec max_restore_bytes_per_sec", text()))
+        .and([("readonly", switch()), ("max_number_of_snapshots", count().preset(DEFAULT_SNAPSHOTS))])
+        .needs(&["location"])
+}
 
 /// Definition of a registered repository.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,6 +35,12 @@ pub(super) struct Registered {
 }
 
 impl Registered {
+    /// What the registration of a repository holds.
+    pub fn shape() -> Shape {
+        object([("type", one(&["fs"]).about("a folder")), ("uuid", text()), ("settings", settings_shape())])
+            .needs(&["type", "settings"])
+    }
+
     /// Reads the body of a registration.
     ///
     /// # Errors
@@ -59,7 +64,8 @@ impl Registered {
                 // What a client got from the server it may send back.
                 "uuid" => {}
                 other => {
-                    return Err(EngineError::parse(format!("[put_repository] unknown field [{other}]")));
+                    let unknown = Self::shape().unknown(other);
+                    return Err(EngineError::parse(format!("[put_repository] {unknown}")));
                 }
             }
         }
@@ -67,9 +73,11 @@ impl Registered {
         if kind != "fs" {
             return Err(errors::repository(name, &format!("repository type [{kind}] does not exist")));
         }
-        if let Some(unknown) = settings.keys().find(|key| !KNOWN.contains(&key.as_str())) {
+        let known = settings_shape();
+        if let Some(unknown) = settings.keys().find(|key| !known.names().contains(&key.as_str())) {
             return Err(EngineError::illegal_argument(format!(
-                "[{name}] setting [{unknown}] of a repository of type [fs] is unknown or not supported by this server"
+                "[{name}] setting [{unknown}] of a repository of type [fs] is unknown or not supported by this server{}",
+                known.near(unknown)
             )));
         }
         let registered = Self { kind, uuid: None, settings };

@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::suggest::{did_you_mean, suggestions};
+
 /// A JSON Schema.
 #[derive(Debug, Clone, Default)]
 pub struct Shape {
@@ -59,6 +61,24 @@ impl Shape {
         &self.names
     }
 
+    /// What an error says of a member that an object does not have, with those that are spelled alike.
+    pub fn unknown(&self, name: &str) -> String {
+        format!("unknown field [{name}]{}", self.near(name))
+    }
+
+    /// The end of a message about a member that an object does not have: those that are spelled alike. Empty for one that it has.
+    pub fn near(&self, name: &str) -> String {
+        match self.names.contains(&name) {
+            true => String::new(),
+            false => did_you_mean(&suggestions(name, &self.names)),
+        }
+    }
+
+    /// What an error says of the first member of an object that is none of these; `None` if all are.
+    pub fn stranger(&self, given: &Map<String, Value>) -> Option<String> {
+        given.keys().find(|name| !self.names.contains(&name.as_str())).map(|name| self.unknown(name))
+    }
+
     /// Says that an object has exactly one member.
     pub fn alone(self) -> Self {
         self.with("minProperties", 1).with("maxProperties", 1)
@@ -69,6 +89,11 @@ impl From<Shape> for Value {
     fn from(shape: Shape) -> Self {
         Self::Object(shape.schema)
     }
+}
+
+/// Members that hold the same, by their names with spaces between them.
+pub fn alike(names: &'static str, shape: Shape) -> impl Iterator<Item = Named> {
+    names.split(' ').map(move |name| (name, shape.clone()))
 }
 
 /// A value of any type.
@@ -103,8 +128,12 @@ pub fn switch() -> Shape {
 
 /// Such a value, or null.
 pub fn nullable(shape: Shape) -> Shape {
-    let name = shape.schema.get("type").cloned();
-    shape.with("type", vec![name.unwrap_or_default(), "null".into()])
+    let mut types = match shape.schema.get("type").cloned().unwrap_or_default() {
+        Value::Array(types) => types,
+        one => vec![one],
+    };
+    types.push("null".into());
+    shape.with("type", types)
 }
 
 /// A duration with a unit, such as `30s`; `-1` where it may be without end.

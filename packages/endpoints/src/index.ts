@@ -9,6 +9,7 @@ export {
 export { reasonOf, type Explanation, type Reason } from './explanations.js';
 export { exactValue, mayHoldLong, parseJson, sizeOfJson, writeJson, type Json } from './json-text.js';
 export { leaves, type Leaf, type Properties, type Property } from './mapped-fields.js';
+export { KEY_REQUESTS } from './openapi/schemas/keys.js';
 export { rootReason } from './root-cause.js';
 export { elsewhere } from './routes/unsupported.js';
 export { listNone } from './routes/empty-lists.js';

@@ -9,6 +9,7 @@ export {
   type RepositoryProblem,
   type RepositoryReport,
 } from './check.js';
+export { near } from './diagnostics/near.js';
 export { BindingError, EngineError } from './errors.js';
 export { fileProblem } from './file-problem.js';
 export { holdsForeignFiles, makePrivateFolder } from './foreign-files.js';

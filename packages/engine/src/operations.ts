@@ -10,6 +10,8 @@ export interface DeclaredOperation {
   readonly action: Action;
   /** What its body holds: one JSON value, or lines of them. A body is refused where there is to be none. */
   readonly body: 'none' | 'json' | 'lines';
+  /** What that body holds, or each of its lines: the name of a schema of the OpenAPI document. */
+  readonly holds?: string;
   /** The query parameters that it knows, besides those that every request may have. */
   readonly parameters: readonly string[];
   /** Whether it answers text, unless JSON is asked for. */

@@ -9,6 +9,7 @@ use sparrow_request::error::EngineError;
 use sparrow_request::operation::{Lane, Operation};
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::Action;
+use sparrow_wire::shape::{Shape, object, open};
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("get_cluster_settings", Action::GetClusterSettings, Lane::Look, get_settings)
@@ -16,7 +17,7 @@ pub(crate) const OPERATIONS: &[Operation<Node>] = &[
         .takes(&["flat_settings include_defaults local master_timeout timeout"]),
     Operation::new("put_cluster_settings", Action::PutClusterSettings, Lane::Write, put_settings)
         .about("Changes settings while it runs.")
-        .json()
+        .holds("ClusterSettingsRequest", shape)
         .takes(&["flat_settings master_timeout timeout"]),
 ];
 
@@ -29,17 +30,19 @@ fn get_settings(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Res
     Ok(Reply::ok(&node.cluster.view(flat, defaults)))
 }
 
+fn shape() -> Shape {
+    object([("persistent", open()), ("transient", open())])
+}
+
 /// `PUT /_cluster/settings`
 fn put_settings(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let flat = request.params().bool("flat_settings", false)?;
     let given = parse_object(body)?;
+    if let Some(unknown) = shape().stranger(&given) {
+        return Err(EngineError::parse(format!("[cluster_update_settings_request] {unknown}")));
+    }
     let nothing = json!({});
     for (key, value) in &given {
-        if !matches!(key.as_str(), "persistent" | "transient") {
-            return Err(EngineError::parse(format!(
-                "[cluster_update_settings_request] unknown field [{key}]"
-            )));
-        }
         if !value.is_object() {
             return Err(EngineError::parse(format!(
                 "[cluster_update_settings_request] [{key}] must be an object"

@@ -20,7 +20,7 @@ use sparrow_wire::glob;
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("put_index_template", Action::PutIndexTemplate, Lane::Write, put_index_template)
         .about("Defines what new indices get whose names match.")
-        .json()
+        .holds("IndexTemplate", IndexTemplate::shape)
         .takes(&["create cause master_timeout"]),
     Operation::new("get_index_template", Action::GetIndexTemplate, Lane::Look, get_index_template)
         .about("Index templates.")
@@ -30,11 +30,11 @@ pub(crate) const OPERATIONS: &[Operation<Node>] = &[
         .takes(&[TIMEOUTS]),
     Operation::new("simulate_index_template", Action::SimulateIndexTemplate, Lane::Trial, simulate)
         .about("Shows what a new index would get.")
-        .json()
+        .holds("IndexTemplate", IndexTemplate::shape)
         .takes(&["create cause master_timeout include_defaults flat_settings"]),
     Operation::new("put_component_template", Action::PutComponentTemplate, Lane::Write, put_component)
         .about("A part that index templates are made of.")
-        .json()
+        .holds("ComponentTemplate", Component::shape)
         .takes(&["create cause master_timeout timeout"]),
     Operation::new("get_component_template", Action::GetComponentTemplate, Lane::Look, get_component)
         .about("Component templates.")

@@ -17,7 +17,7 @@ use sparrow_request::rights::Action;
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("put_template", Action::PutTemplate, Lane::Write, put_template)
         .about("The older form of an index template.")
-        .json()
+        .holds("OldTemplate", Legacy::shape)
         .takes(&["create cause master_timeout order"]),
     Operation::new("get_template", Action::GetTemplate, Lane::Look, get_template)
         .about("Templates of the older form.")

@@ -1,5 +1,6 @@
 //! Cutting texts into passages, by words or by sentences (Unicode's rules, UAX #29).
 
+use std::convert::Infallible;
 use std::ops::Range;
 
 use sparrow_mapping::{Chunking, Separator};
@@ -7,57 +8,83 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// Cuts a text into passages; gives them as byte ranges, in order. Together they cover all of its words. None for a text of white
 /// space only.
-pub fn chunks(text: &str, chunking: &Chunking) -> Vec<Range<usize>> {
+pub(super) fn chunks(text: &str, chunking: &Chunking) -> Vec<Range<usize>> {
+    let Ok(out) = chunks_while(text, chunking, &mut || Ok::<_, Infallible>(()));
+    out
+}
+
+/// As [`chunks`], asking between parts of a long text, and before each search for a separator, whether to go on.
+///
+/// # Errors
+/// What `check` fails with.
+pub fn chunks_while<E>(
+    text: &str,
+    chunking: &Chunking,
+    check: &mut dyn FnMut() -> Result<(), E>,
+) -> Result<Vec<Range<usize>>, E> {
     if text.trim().is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    match chunking {
+    Ok(match chunking {
         Chunking::None => std::iter::once(0..text.len()).collect(),
         Chunking::Word { max_chunk_size, overlap } => by_words(text, *max_chunk_size, *overlap),
         Chunking::Sentence { max_chunk_size, sentence_overlap } => {
-            by_sentences(text, *max_chunk_size, *sentence_overlap > 0)
+            by_sentences(text, *max_chunk_size, *sentence_overlap > 0, check)?
         }
         Chunking::Recursive { max_chunk_size, separators } => {
             let mut out = Vec::new();
-            by_separators(text, 0..text.len(), *max_chunk_size, separators, &mut out);
+            by_separators(text, 0..text.len(), *max_chunk_size, separators, &mut out, check)?;
             out.retain(|range| !text[range.clone()].trim().is_empty());
             out
         }
-    }
+    })
 }
 
 /// Cuts a part of a text before its separators, joins neighbouring pieces as long as they have at most `size` words, and cuts
 /// longer ones further by the remaining separators.
-fn by_separators(
+fn by_separators<E>(
     text: &str,
     range: Range<usize>,
     size: usize,
     separators: &[Separator],
     out: &mut Vec<Range<usize>>,
-) {
+    check: &mut dyn FnMut() -> Result<(), E>,
+) -> Result<(), E> {
+    check()?;
     let part = &text[range.clone()];
     if words(part) <= size {
         out.push(range);
-        return;
+        return Ok(());
     }
-    let Some((separator, finer)) = separators.split_first() else {
-        let pieces = by_sentences(part, size, false);
+    // The first separator that the part has: counting its words again for each that it has not would take long.
+    let (mut cuts, mut finer) = (Vec::new(), separators);
+    while let Some((separator, rest)) = finer.split_first()
+        && cuts.is_empty()
+    {
+        finer = rest;
+        for at in separator.starts(part) {
+            check()?;
+            cuts.extend(Some(range.start + at).filter(|at| *at > range.start));
+        }
+        check()?;
+    }
+    if cuts.is_empty() {
+        let pieces = by_sentences(part, size, false, check)?;
         out.extend(pieces.into_iter().map(|piece| range.start + piece.start..range.start + piece.end));
-        return;
-    };
-    let cuts = separator.starts(part).map(|at| range.start + at);
-    let cuts: Vec<usize> = cuts.filter(|at| *at > range.start).chain([range.end]).collect();
+        return Ok(());
+    }
+    cuts.push(range.end);
     let (mut open, mut held) = (range.start..range.start, 0);
     for end in cuts {
         let count = words(&text[open.end..end]);
         if held > 0 && held + count > size {
-            by_separators(text, open.clone(), size, finer, out);
+            by_separators(text, open.clone(), size, finer, out, check)?;
             (open, held) = (open.end..open.end, 0);
         }
         open.end = end;
         held += count;
     }
-    by_separators(text, open, size, finer, out);
+    by_separators(text, open, size, finer, out, check)
 }
 
 /// The two byte ranges that a passage is cut into, at the end of a word near the middle; `None` if it cannot be cut.
@@ -98,13 +125,19 @@ fn by_words(text: &str, size: usize, overlap: usize) -> Vec<Range<usize>> {
 }
 
 /// Cuts a text into passages of whole sentences with at most `size` words. A single sentence with more words is cut by words.
-fn by_sentences(text: &str, size: usize, overlap: bool) -> Vec<Range<usize>> {
+fn by_sentences<E>(
+    text: &str,
+    size: usize,
+    overlap: bool,
+    check: &mut dyn FnMut() -> Result<(), E>,
+) -> Result<Vec<Range<usize>>, E> {
     let size = size.max(1);
     let mut out: Vec<Range<usize>> = Vec::new();
     // The passage that is being filled, and its words; the last sentence in it, and its words.
     let mut open: Option<(Range<usize>, usize)> = None;
     let mut last: Option<(usize, usize)> = None;
     for (start, sentence) in text.split_sentence_bound_indices() {
+        check()?;
         let (end, count) = (start + sentence.len(), words(sentence));
         if let Some((range, held)) = &mut open {
             if *held + count <= size {
@@ -132,7 +165,7 @@ fn by_sentences(text: &str, size: usize, overlap: bool) -> Vec<Range<usize>> {
     }
     out.extend(open.map(|(range, _)| range));
     out.retain(|range| !text[range.clone()].trim().is_empty());
-    out
+    Ok(out)
 }
 
 #[cfg(test)]
@@ -197,6 +230,30 @@ mod tests {
             ["# One\n\na b c d e f g h.", "\ni j k.\n\nL m n o p. ", "Q r s t u v w x y z."]
         );
         assert_eq!(recursive(100, json!(["x"])), [text]);
+    }
+
+    #[test]
+    fn cutting_may_be_ended_at_each_separator() {
+        let settings = json!({"strategy": "recursive", "max_chunk_size": 10, "separators": ["x", "y", "a"]});
+        let chunking = Chunking::parse(settings.as_object().unwrap()).unwrap().unwrap();
+        let text = "a b c d e f g h i j k l. ".repeat(3);
+        let mut asked = 0;
+        let mut count = || {
+            asked += 1;
+            Ok::<_, ()>(())
+        };
+        let all = chunks_while(&text, &chunking, &mut count).unwrap();
+        assert_eq!(all, chunks(&text, &chunking));
+        // Once for each of the three separators at least, and for each of the parts.
+        assert!(asked > 6, "{asked}");
+        for at in 0..asked {
+            let mut left: usize = at;
+            let mut stop = || {
+                left = left.checked_sub(1).ok_or("stopped")?;
+                Ok(())
+            };
+            assert_eq!(chunks_while(&text, &chunking, &mut stop), Err("stopped"));
+        }
     }
 
     proptest! {

@@ -4,7 +4,7 @@ mod chunk;
 pub mod embed;
 pub mod over_cluster;
 
-pub use self::chunk::chunks;
+pub use self::chunk::chunks_while;
 
 use std::sync::Weak;
 use std::sync::atomic::AtomicBool;

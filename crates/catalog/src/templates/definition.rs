@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use sparrow_mapping::Mapping;
 
+use super::overlay::overlay;
 use crate::Settings;
 use crate::aliases::AliasSpec;
 use sparrow_request::error::{EngineError, Exception};
+use sparrow_wire::shape::{self, Named, Shape, alike, flag, int, map, named, open, several, text};
 use sparrow_write_ahead_log::stores::Unusable;
 
 /// Settings, mappings and aliases for a new index.
@@ -22,6 +24,17 @@ pub struct Body {
 }
 
 impl Body {
+    /// What a request says of a new index.
+    pub fn members() -> [Named; 3] {
+        let aliases = ("aliases", map(named("Alias")));
+        [("settings", named("Settings")), ("mappings", named("Mapping")), aliases]
+    }
+
+    /// An object of that.
+    pub fn shape() -> Shape {
+        shape::object(Self::members())
+    }
+
     /// Sets `settings`, `mappings` or `aliases`; `false` for another key.
     ///
     /// # Errors
@@ -89,43 +102,6 @@ impl Body {
     }
 }
 
-/// Overrides mappings by others: objects are merged, a field is replaced as a whole.
-fn overlay(below: &Map<String, Value>, above: &Map<String, Value>) -> Map<String, Value> {
-    let mut result = below.clone();
-    for (key, value) in above {
-        let joined = match (key.as_str(), result.get(key).and_then(Value::as_object), value.as_object()) {
-            ("properties", Some(old), Some(new)) => overlay_fields(old, new),
-            ("_meta", Some(old), Some(new)) => {
-                let mut joined = old.clone();
-                joined.extend(new.clone());
-                joined
-            }
-            _ => {
-                result.insert(key.clone(), value.clone());
-                continue;
-            }
-        };
-        result.insert(key.clone(), Value::Object(joined));
-    }
-    result
-}
-
-fn overlay_fields(below: &Map<String, Value>, above: &Map<String, Value>) -> Map<String, Value> {
-    let mut result = below.clone();
-    for (name, field) in above {
-        let is_object = |field: &Value| field.get("properties").is_some();
-        let joined = match result.get(name) {
-            Some(old) if is_object(old) && is_object(field) => match (old.as_object(), field.as_object()) {
-                (Some(old), Some(new)) => Value::Object(overlay(old, new)),
-                _ => field.clone(),
-            },
-            _ => field.clone(),
-        };
-        result.insert(name.clone(), joined);
-    }
-    result
-}
-
 /// Version, metadata and deprecation of an index template or a component template.
 #[derive(Debug, Clone, Default)]
 pub struct About {
@@ -135,6 +111,10 @@ pub struct About {
 }
 
 impl About {
+    fn members() -> [Named; 3] {
+        [("version", int()), ("_meta", open()), ("deprecated", flag())]
+    }
+
     fn set(&mut self, key: &str, value: &Value) -> Result<bool, EngineError> {
         match key {
             "version" => self.version = integer(key, value)?,
@@ -170,6 +150,11 @@ impl Component {
         Self { unusable: Some(Unusable { definition: definition.clone(), reason }), ..Self::default() }
     }
 
+    /// What the definition of a component template holds.
+    pub fn shape() -> Shape {
+        shape::object([("template", Body::shape())]).and(About::members()).needs(&["template"])
+    }
+
     /// Reads the definition of a component template.
     ///
     /// # Errors
@@ -185,7 +170,7 @@ impl Component {
                     has_template = true;
                 }
                 _ if component.about.set(key, value)? => {}
-                other => return Err(unknown("component_template", other)),
+                other => return Err(unknown("component_template", &Self::shape(), other)),
             }
         }
         if !has_template {
@@ -234,6 +219,15 @@ impl IndexTemplate {
         }
     }
 
+    /// What the definition of an index template holds.
+    pub fn shape() -> Shape {
+        let lists = "index_patterns composed_of ignore_missing_component_templates";
+        shape::object(alike(lists, several(text())))
+            .and([("template", Body::shape()), ("priority", int()), ("allow_auto_create", flag())])
+            .and(About::members())
+            .needs(&["index_patterns"])
+    }
+
     /// Reads the definition of an index template.
     ///
     /// # Errors
@@ -265,7 +259,7 @@ impl IndexTemplate {
                     ));
                 }
                 _ if template.about.set(key, value)? => {}
-                other => return Err(unknown("index_template", other)),
+                other => return Err(unknown("index_template", &Self::shape(), other)),
             }
         }
         if !has_patterns {
@@ -327,6 +321,13 @@ impl Legacy {
         }
     }
 
+    /// What the definition of a legacy template holds.
+    pub fn shape() -> Shape {
+        shape::object([("index_patterns", several(text())), ("order", int().preset(0)), ("version", int())])
+            .and(Body::members())
+            .needs(&["index_patterns"])
+    }
+
     /// Reads the definition of a legacy template.
     ///
     /// # Errors
@@ -340,7 +341,10 @@ impl Legacy {
                 "order" => template.order = integer(key, value)?.unwrap_or(0),
                 "version" => template.version = integer(key, value)?,
                 _ if template.body.set(key, value)? => {}
-                other => return Err(EngineError::parse(format!("unknown key [{other}] in the template "))),
+                other => {
+                    let near = Self::shape().near(other);
+                    return Err(EngineError::parse(format!("unknown key [{other}] in the template {near}")));
+                }
             }
         }
         if template.patterns.is_empty() {
@@ -370,7 +374,7 @@ fn body(value: &Value) -> Result<Body, EngineError> {
     let mut body = Body::default();
     for (key, value) in object("template", value)? {
         if !body.set(key, value)? {
-            return Err(unknown("template", key));
+            return Err(unknown("template", &Body::shape(), key));
         }
     }
     Ok(body)
@@ -380,11 +384,9 @@ fn object<'a>(what: &str, value: &'a Value) -> Result<&'a Map<String, Value>, En
     value.as_object().ok_or_else(|| EngineError::parse(format!("[{what}] must be an object")))
 }
 
-fn unknown(what: &str, key: &str) -> EngineError {
-    EngineError::api(
-        400,
-        Exception::new("x_content_parse_exception", format!("[{what}] unknown field [{key}]")),
-    )
+fn unknown(what: &str, shape: &Shape, key: &str) -> EngineError {
+    let reason = format!("[{what}] {}", shape.unknown(key));
+    EngineError::api(400, Exception::new("x_content_parse_exception", reason))
 }
 
 fn texts(key: &str, value: &Value) -> Result<Vec<String>, EngineError> {

@@ -4,6 +4,7 @@
 
 pub mod alias_rights;
 pub mod definition;
+mod overlay;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

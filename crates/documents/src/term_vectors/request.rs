@@ -8,6 +8,28 @@ use sparrow_request::error::EngineError;
 use sparrow_request::params::Params;
 use sparrow_runtime::work;
 use sparrow_wire::glob;
+use sparrow_wire::shape::{Shape, alike, int, list, map, named, object, one, open, switch, text};
+
+/// What a request holds.
+pub(super) fn shape() -> Shape {
+    object(alike("_index _id routing", text()))
+        .and(alike("field_statistics term_statistics offsets positions payloads", switch()))
+        .and([("doc", open()), ("fields", list(text())), ("per_field_analyzer", map(text()))])
+        .and([("version", int()), ("version_type", one(&VERSION_TYPES)), ("filter", filter_shape())])
+}
+
+fn filter_shape() -> Shape {
+    object(alike("max_num_terms min_term_freq max_term_freq min_doc_freq max_doc_freq", int()))
+        .and(alike("min_word_length max_word_length", int()))
+}
+
+/// What a request for several documents holds.
+pub(super) fn multi_shape() -> Shape {
+    let one = || named("TermVectorsRequest");
+    object([("docs", list(one())), ("ids", list(text())), ("parameters", one())])
+}
+
+const VERSION_TYPES: [&str; 3] = ["internal", "external", "external_gte"];
 
 /// A document whose term vectors are requested, and what to return of them.
 #[derive(Debug, Clone, Default)]
@@ -150,11 +172,11 @@ impl TermVectorsRequest {
                 ("version", Value::Number(number)) if number.is_i64() => {
                     self.version = number.as_i64();
                 }
-                ("version_type", Value::String(kind))
-                    if matches!(kind.as_str(), "internal" | "external" | "external_gte") => {}
+                ("version_type", Value::String(kind)) if VERSION_TYPES.contains(&kind.as_str()) => {}
                 (key, _) => {
                     return Err(EngineError::parse(format!(
-                        "failed to parse term vectors request. unknown field [{key}]"
+                        "failed to parse term vectors request. {}",
+                        shape().unknown(key)
                     )));
                 }
             }

@@ -27,21 +27,16 @@ const MODERN_WORDS: &str = "embeddings.tok_embeddings.weight";
 /// Most layers of an encoder that is accepted.
 pub(super) const MAX_LAYERS: usize = 100;
 
-/// The keys of `config.json` that say how an encoder computes, as BERT and as DistilBERT write them.
+/// The keys of `config.json` that say how an encoder computes.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Architecture {
     model_type: String,
-    #[serde(alias = "dim")]
     hidden_size: usize,
-    #[serde(alias = "n_layers")]
     pub(super) num_hidden_layers: usize,
-    #[serde(alias = "n_heads")]
     pub(super) num_attention_heads: usize,
     vocab_size: Option<usize>,
-    #[serde(alias = "hidden_dim")]
     intermediate_size: Option<usize>,
-    #[serde(alias = "activation")]
     hidden_act: Option<String>,
     layer_norm_eps: Option<f32>,
     norm_eps: Option<f32>,

@@ -3,10 +3,12 @@
 //! Layout: u64 little-endian length of a JSON header, the header (`name → {dtype, shape, data_offsets}`), the data.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
 use sparrow_file_system::File;
 
 use crate::error::EncoderError;
@@ -29,6 +31,35 @@ struct Entry {
     dtype: String,
     shape: Vec<usize>,
     data_offsets: [u64; 2],
+}
+
+/// What a header says of its tensors, by their names. No name may be there twice, as the format has it: readers would differ in which counts.
+#[derive(Debug)]
+struct Entries(BTreeMap<String, serde_json::Value>);
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Once;
+        impl<'de> Visitor<'de> for Once {
+            type Value = Entries;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object with the tensors by name")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+                let mut entries = BTreeMap::new();
+                while let Some((name, entry)) = map.next_entry::<String, serde_json::Value>()? {
+                    if entries.contains_key(&name) {
+                        return Err(de::Error::custom(format!("tensor [{name}] is there twice")));
+                    }
+                    entries.insert(name, entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(Once)
+    }
 }
 
 /// The header of a safetensors file.
@@ -60,7 +91,8 @@ impl Tensors {
         }
         let mut header = vec![0u8; length as usize];
         file.read_exact(&mut header).map_err(io)?;
-        let entries = serde_json::from_slice(&header).map_err(|error| unreadable(error.to_string()))?;
+        let Entries(entries) =
+            serde_json::from_slice(&header).map_err(|error| unreadable(error.to_string()))?;
         Ok(Self { path: path.to_path_buf(), start: 8 + length, length: total - 8 - length, entries })
     }
 
@@ -208,6 +240,13 @@ mod tests {
         let values = |name| find(file.path(), name).unwrap().values.read().unwrap();
         assert_eq!((values("h"), values("b")), (vec![1.5], vec![1.5]));
         assert!(find(file.path(), "c").is_err());
+    }
+
+    #[test]
+    fn a_name_that_is_there_twice_is_refused() {
+        let entry = r#""a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}"#;
+        let error = find(file(&format!("{{{entry},{entry}}}"), &[0; 4]).path(), "a").unwrap_err().to_string();
+        assert!(error.contains("tensor [a] is there twice"), "{error}");
     }
 
     #[test]

@@ -85,7 +85,7 @@ pub(crate) fn build_stored(id: &str, definition: &Map<String, Value>) -> Result<
 }
 
 fn read_pipeline(id: &str, definition: &Map<String, Value>) -> Result<Pipeline, ConfigError> {
-    let mut config = Config::new(None, pipeline_members().names(), definition.clone());
+    let mut config = Config::new(None, definition_shape().names(), definition.clone());
     config.optional_text("description")?;
     match config.optional("version") {
         None => {}
@@ -293,7 +293,7 @@ fn foreach(config: &mut Config, depth: usize) -> Result<Action, ConfigError> {
 }
 
 /// What a pipeline holds.
-fn pipeline_members() -> Shape {
+pub fn definition_shape() -> Shape {
     let list = || list(named("Processor"));
     object([
         ("description", text()),
@@ -303,13 +303,14 @@ fn pipeline_members() -> Shape {
         ("_meta", open()),
         ("deprecated", flag()),
     ])
+    .needs(&["processors"])
 }
 
-/// What pipelines and processors hold, as JSON Schema, by their names in the OpenAPI document.
-pub fn schemas() -> [Named; 2] {
+/// What processors hold, as JSON Schema, by its name in the OpenAPI document.
+pub fn schemas() -> [Named; 1] {
     let kinds = one_member(NAMED.iter().map(|(name, _, shows)| (*name, shows().and(common()))));
     let about = "One step: an object with one member, whose name says which.";
-    [("Processor", kinds.about(about)), ("Pipeline", pipeline_members())]
+    [("Processor", kinds.about(about))]
 }
 
 /// Handles a null field: no error with `ignore_missing`; otherwise the error ends with `refusal`.

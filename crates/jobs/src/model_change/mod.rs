@@ -34,7 +34,7 @@ use sparrow_request::rights::Action;
 pub(crate) const OPERATIONS: &[Operation<Arc<SearchService>>] = &[
     Operation::new("change_model", Action::ChangeModel, Lane::Long, change)
         .about("Changes the model of a field while the index is searched and written.")
-        .json()
+        .holds("ChangeModelRequest", request::shape)
         .takes(&["wait_for_completion requests_per_second"])
         .unlisted(),
     Operation::new("get_field_models", Action::GetFieldModels, Lane::Look, get)

@@ -8,6 +8,7 @@ use sparrow_request::body::parse_object;
 use sparrow_request::error::EngineError;
 use sparrow_request::request::CancelFlag;
 use sparrow_search::SearchService;
+use sparrow_wire::shape::{Shape, alike, int, list, named, object, one, open, text as text_shape};
 
 /// Parameters of a `semantic_text` field that may be different for the new model.
 const PARAMETERS: [&str; 4] = ["inference_id", "search_inference_id", "chunking_settings", "index_options"];
@@ -22,6 +23,21 @@ const DEFAULT_QUERIES: usize = 20;
 const DEFAULT_COMPARED: u64 = 10;
 /// The text that is encoded before a change begins, to see whether the new model works.
 const PROBE: &str = "a";
+
+/// What a request holds.
+pub(super) fn shape() -> Shape {
+    object(alike("field search_inference_id", text_shape()))
+        .and([("inference_id", text_shape().about("the endpoint, deployment or model to change to"))])
+        .and([("model_id", text_shape().about("another name of `inference_id`"))])
+        .and([("chunking_settings", named("ChunkingSettings")), ("index_options", open())])
+        .and([("switch", one(&["auto", "manual"]).preset("auto")), ("compare", compare_shape())])
+        .needs(&["field"])
+}
+
+fn compare_shape() -> Shape {
+    object([("queries", list(text_shape())), ("sample", int().preset(DEFAULT_QUERIES))])
+        .and([("size", int().preset(DEFAULT_COMPARED))])
+}
 
 /// A request for a change.
 pub(super) struct ChangeRequest {
@@ -83,7 +99,8 @@ impl ChangeRequest {
         let names_source = given.remove("source_field").is_some();
         if let Some(unknown) = given.keys().next() {
             return Err(EngineError::illegal_argument(format!(
-                "unknown member [{unknown}] of a change of a model"
+                "unknown member [{unknown}] of a change of a model{}",
+                shape().near(unknown)
             )));
         }
         let mut saved = Value::Object(parameters.clone());
@@ -283,7 +300,7 @@ fn compare(given: Value) -> Result<Value, EngineError> {
         }
     };
     if let Some(unknown) = given.keys().next() {
-        return refuse(format!("unknown member [{unknown}] of [compare]"));
+        return refuse(format!("unknown member [{unknown}] of [compare]{}", compare_shape().near(unknown)));
     }
     match (queries, sample) {
         (Some(_), Some(_)) => refuse("[compare] has [queries] or [sample], not both".to_owned()),

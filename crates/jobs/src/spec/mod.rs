@@ -8,6 +8,9 @@ mod write_again;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::reindex::shape as reindex_shape;
+pub(crate) use self::write_again::{shape as delete_shape, update_shape};
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -22,7 +25,6 @@ use sparrow_request::request::Request;
 use sparrow_request::rights::{Action, Caller, Right};
 use sparrow_scripts::ChangeScript;
 use sparrow_search::{Order, SearchService};
-use sparrow_wire::shape::Named;
 
 /// Most parts of a job that run side by side (`index.max_slices_per_scroll`).
 const MOST_SLICES: u64 = 1024;
@@ -54,15 +56,6 @@ impl Kind {
             Self::DeleteByQuery => "delete_by_query",
         }
     }
-}
-
-/// What requests hold, as JSON Schema, by the names in the OpenAPI document.
-pub fn schemas() -> [Named; 3] {
-    [
-        ("ReindexRequest", reindex::shape()),
-        ("UpdateByQueryRequest", write_again::update_shape()),
-        ("DeleteByQueryRequest", write_again::shape()),
-    ]
 }
 
 /// A request, checked.

@@ -9,7 +9,7 @@ use sparrow_request::request::Request;
 use sparrow_search::Order;
 use sparrow_wire::deprecation;
 use sparrow_wire::json::{Member, Node};
-use sparrow_wire::shape::{Named, int, named, one};
+use sparrow_wire::shape::{Named, Shape, int, named, one};
 
 /// Most documents of a batch, the same as of a search page.
 const MOST_PER_BATCH: u64 = 10_000;
@@ -238,6 +238,7 @@ pub(super) fn order(given: Option<Value>) -> Result<Option<Order>, EngineError> 
 /// If there is an unknown key, or a member that a search would refuse; with the name of the member.
 pub(super) fn check_rest<'a>(
     unread: &'a Map<String, Value>,
+    shape: &Shape,
     text: &[u8],
     section: Option<&str>,
     problems: &mut Vec<String>,
@@ -264,10 +265,9 @@ pub(super) fn check_rest<'a>(
         } else {
             let token = token(value);
             let (line, column) = position(text, name);
+            let reason = format!("Unknown key for a {token} in [{name}].{}", shape.near(name));
             let exception =
-                Exception::new("parsing_exception", format!("Unknown key for a {token} in [{name}]."))
-                    .with("line", line)
-                    .with("col", column);
+                Exception::new("parsing_exception", reason).with("line", line).with("col", column);
             return Err((name, EngineError::api(400, exception)));
         }
     }
@@ -316,9 +316,9 @@ pub(super) fn unsupported(parser: &str, name: &str, why: &str) -> EngineError {
 }
 
 /// The error for a body that is not an object, or that has an unknown key.
-pub(super) fn malformed(text: &[u8], parser: &str, unknown: Option<&str>) -> EngineError {
+pub(super) fn malformed(text: &[u8], parser: &str, unknown: Option<(&Shape, &str)>) -> EngineError {
     let reason = match unknown {
-        Some(name) => format!("{} [{parser}] unknown field [{name}]", place(text, name)),
+        Some((shape, name)) => format!("{} [{parser}] {}", place(text, name), shape.unknown(name)),
         None => format!("[1:1] [{parser}] Expected START_OBJECT"),
     };
     EngineError::api(400, Exception::new("x_content_parse_exception", reason))

@@ -18,7 +18,7 @@ use sparrow_wire::deprecation;
 use sparrow_wire::shape::{Shape, int, named, object, one, several, text};
 
 /// What a request holds.
-pub(super) fn shape() -> Shape {
+pub(crate) fn shape() -> Shape {
     object([("source", source_shape()), ("dest", destination_shape()), script_shape()])
         .and(common())
         .needs(&["source", "dest"])
@@ -68,7 +68,7 @@ pub(super) fn parse(request: &Request, body: &[u8]) -> Result<Spec, EngineError>
     let script = given.shift_remove("script").filter(|script| !script.is_null());
     let script = script.map(|script| ChangeScript::parse(&script, Changes::Reindex)).transpose()?;
     if let Some(unknown) = given.keys().next() {
-        return Err(malformed(body, "reindex", Some(unknown)));
+        return Err(malformed(body, "reindex", Some((&shape(), unknown))));
     }
 
     if let Some(remote) = object_member(&mut source, "source", "remote")? {
@@ -97,7 +97,7 @@ pub(super) fn parse(request: &Request, body: &[u8]) -> Result<Spec, EngineError>
         None | Some(Value::Null) => None,
         Some(slice) => Some(sparrow_search::parse_slice(&slice)?),
     };
-    check_rest(&source, body, Some("source"), &mut problems)
+    check_rest(&source, &source_shape(), body, Some("source"), &mut problems)
         .map_err(|(name, error)| nested("source", &place(body, name), error.exception()))?;
     let mut destination = read_destination(destination, selection, request, body)?;
     destination.script = script;
@@ -169,8 +169,8 @@ fn read_destination(
     };
     if let Some(unknown) = given.keys().next() {
         let place = place(body, unknown);
-        let cause =
-            Exception::new("x_content_parse_exception", format!("{place} [dest] unknown field [{unknown}]"));
+        let reason = format!("{place} [dest] {}", destination_shape().unknown(unknown));
+        let cause = Exception::new("x_content_parse_exception", reason);
         return Err(nested("dest", &place, cause));
     }
     let require_alias = request.params().bool("require_alias", false)?;

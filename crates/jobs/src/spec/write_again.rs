@@ -17,7 +17,7 @@ use sparrow_tasks::throttle::requests_per_second;
 use sparrow_wire::shape::{Shape, named, object};
 
 /// What a request of `_delete_by_query` holds.
-pub(super) fn shape() -> Shape {
+pub(crate) fn shape() -> Shape {
     object([
         ("query", named("Query")),
         ("sort", named("Sort")),
@@ -28,7 +28,7 @@ pub(super) fn shape() -> Shape {
 }
 
 /// What a request of `_update_by_query` holds.
-pub(super) fn update_shape() -> Shape {
+pub(crate) fn update_shape() -> Shape {
     shape().and([script_shape()])
 }
 
@@ -71,7 +71,7 @@ pub(super) fn parse(kind: Kind, request: &Request, body: &[u8]) -> Result<Spec, 
     if kind == Kind::UpdateByQuery && given.get("_source").is_some_and(|selection| *selection != true) {
         problems.push("_source is not supported in this context".to_owned());
     }
-    check_rest(&given, body, None, &mut problems).map_err(|(_, error)| error)?;
+    check_rest(&given, &update_shape(), body, None, &mut problems).map_err(|(_, error)| error)?;
     if kind == Kind::DeleteByQuery && query.is_none() {
         problems.push("query is missing".to_owned());
     }

@@ -69,7 +69,8 @@ fn finished(mapping: Mapping) -> Result<Mapping, MappingError> {
     Ok(mapping)
 }
 
-fn mapping_shape() -> Shape {
+/// What the mapping of an index holds.
+pub fn mapping_shape() -> Shape {
     object([
         ("properties", named("Properties")),
         ("dynamic", named("Dynamic")),
@@ -84,7 +85,6 @@ fn mapping_shape() -> Shape {
         ),
         ("_routing", object([("required", switch())])),
         ("_meta", open().about("what you like")),
-        ("runtime", open().about("empty: there are no runtime fields")),
     ])
 }
 
@@ -333,16 +333,20 @@ fn java_class(value: &Value) -> &'static str {
     }
 }
 
-fn object_shape() -> Shape {
-    object([
-        ("type", one(&["object", "nested"])),
-        ("properties", named("Properties")),
-        ("dynamic", named("Dynamic")),
-        ("enabled", switch().preset(true)),
-        ("include_in_parent", switch()),
-        ("include_in_root", switch()),
-    ])
-    .about("An object with fields of its own.")
+fn object_shapes() -> [Shape; 2] {
+    let of_type = |name| {
+        object([
+            ("type", one(&[name])),
+            ("properties", named("Properties")),
+            ("dynamic", named("Dynamic")),
+            ("enabled", switch().preset(true)),
+        ])
+    };
+    let included = ["include_in_parent", "include_in_root"].map(|name| (name, switch().preset(false)));
+    [
+        of_type("object").about("An object with fields of its own."),
+        of_type("nested").and(included).needs(&["type"]).about("Objects that are searched one by one."),
+    ]
 }
 
 fn read_object(

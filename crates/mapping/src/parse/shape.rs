@@ -5,7 +5,7 @@ use sparrow_wire::shape::{
 };
 
 use super::text::{as_you_type_members, keyword_members, text_members};
-use super::{alias, object_shape};
+use super::{alias, object_shapes};
 use crate::semantic::semantic_members;
 use crate::{chunking, completion, dense, sparse_options};
 
@@ -14,10 +14,12 @@ struct Group {
     types: &'static [&'static str],
     members: fn() -> Vec<Named>,
     about: &'static str,
+    /// Members that a definition must have beside its type.
+    needs: &'static [&'static str],
 }
 
 const fn group(types: &'static [&'static str], members: fn() -> Vec<Named>, about: &'static str) -> Group {
-    Group { types, members, about }
+    Group { types, members, about, needs: &[] }
 }
 
 const GROUPS: &[Group] = &[
@@ -38,18 +40,21 @@ const GROUPS: &[Group] = &[
         "Ranges of values.",
     ),
     group(&["date_range"], || joined([range(), dates(crate::date::DEFAULT_FORMAT)]), "Ranges of dates."),
-    group(&["token_count"], token_count, "The number of words of a text."),
+    Group { needs: &["analyzer"], ..group(&["token_count"], token_count, "The number of words of a text.") },
     group(
         &["completion"],
         completion::members,
         "Texts with weights that the suggester of this name completes.",
     ),
     group(NUMBERS, number, "A number."),
-    group(
-        &["scaled_float"],
-        || joined([number(), vec![("scaling_factor", num())]]),
-        "A number, kept as a whole one.",
-    ),
+    Group {
+        needs: &["scaling_factor"],
+        ..group(
+            &["scaled_float"],
+            || joined([number(), vec![("scaling_factor", num())]]),
+            "A number, kept as a whole one.",
+        )
+    },
     group(&["date"], || joined([tolerant(), dates(crate::date::DEFAULT_FORMAT)]), "A date."),
     group(
         &["date_nanos"],
@@ -57,7 +62,7 @@ const GROUPS: &[Group] = &[
         "A date, to the nanosecond.",
     ),
     group(&["boolean"], tolerant, "True or false."),
-    group(&["ip"], || joined([tolerant(), refused()]), "An address of the Internet."),
+    group(&["ip"], || joined([tolerant(), vec![dimension()]]), "An address of the Internet."),
     group(&["binary"], binary, "Bytes in base64, which cannot be searched."),
     group(&["sparse_vector"], sparse_vector, "Tokens with weights."),
     group(&["rank_features"], || vec![positive_impact()], "Features with weights."),
@@ -97,12 +102,12 @@ fn tolerant() -> Vec<Named> {
 }
 
 /// What Elasticsearch has and only its default is taken of.
-fn refused() -> Vec<Named> {
-    vec![("script", any()), ("time_series_dimension", switch())]
+fn dimension() -> Named {
+    ("time_series_dimension", switch().preset(false))
 }
 
 fn number() -> Vec<Named> {
-    joined([tolerant(), refused(), vec![("coerce", switch().preset(true))]])
+    joined([tolerant(), vec![dimension(), ("coerce", switch().preset(true))]])
 }
 
 fn range() -> Vec<Named> {
@@ -114,9 +119,7 @@ fn dates(format: &str) -> Vec<Named> {
 }
 
 fn geo_point() -> Vec<Named> {
-    let own =
-        vec![("ignore_z_value", switch().preset(true)), ("script", any()), ("time_series_metric", text())];
-    joined([tolerant(), own])
+    joined([tolerant(), vec![("ignore_z_value", switch().preset(true))]])
 }
 
 fn token_count() -> Vec<Named> {
@@ -149,13 +152,13 @@ fn positive_impact() -> Named {
     ("positive_score_impact", switch().preset(true))
 }
 
-/// What mappings hold, by the names in the OpenAPI document.
-pub fn schemas() -> [Named; 5] {
+/// What parts of mappings hold, by the names in the OpenAPI document.
+pub fn schemas() -> [Named; 4] {
     let own = |group: &Group| {
         object([("type", one(group.types))])
             .and((group.members)())
             .and([("meta", map(text()))])
-            .needs(&["type"])
+            .needs(&[&["type"], group.needs].concat())
     };
     let copied = || {
         let about = "the same value, indexed in other ways";
@@ -163,14 +166,13 @@ pub fn schemas() -> [Named; 5] {
     };
     let with_copies = GROUPS.iter().map(|group| own(group).and(copied()).about(group.about));
     let alone = ALONE.iter().map(|group| own(group).about(group.about));
-    let fields = either(with_copies.chain(alone).chain([alias::alias_shape(), object_shape()]));
+    let fields = either(with_copies.chain(alone).chain([alias::alias_shape()]).chain(object_shapes()));
     let dynamic = switch().about("`true`, `false` or `strict`: what becomes of fields that nobody named");
     [
         ("ChunkingSettings", chunking::chunking_shape()),
         ("Dynamic", dynamic),
         ("Properties", map(named("Property")).about("Fields by their names.")),
         ("Property", fields.about("A field. Its type says which parameters it has.")),
-        ("Mapping", super::mapping_shape()),
     ]
 }
 

@@ -124,8 +124,6 @@ pub(super) fn keyword_members() -> Vec<Named> {
         ("null_value", any()),
         ("norms", switch()),
         ("normalizer", text_shape()),
-        ("script", any()),
-        ("on_script_error", text_shape()),
         ("time_series_dimension", switch()),
         ("eager_global_ordinals", switch()),
         ("split_queries_on_whitespace", switch()),

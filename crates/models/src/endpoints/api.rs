@@ -23,7 +23,7 @@ pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
         .short(),
     Operation::new("update_inference", Action::UpdateInference, Lane::Write, update_endpoint)
         .about("Changes an inference endpoint.")
-        .json(),
+        .holds("UpdateInferenceRequest", settings::update_shape),
 ];
 
 /// What operations on endpoints need to know of the indices of the node.

@@ -17,21 +17,22 @@ use sparrow_request::error::{EngineError, Exception};
 use sparrow_request::operation::{Lane, Operation};
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::Action;
+use sparrow_wire::shape::{Shape, flag, nullable, object, one, open, several, text};
 
 pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
     Operation::new("infer", Action::Infer, Lane::Infer, infer)
         .about("Encodes texts, or scores them for a question.")
-        .json()
+        .holds("InferenceRequest", shape)
         .short()
         .takes(&["timeout"])
         .stops(),
     Operation::new("infer_stream", Action::Infer, Lane::Write, infer_stream)
         .about("Refused: no model here answers bit by bit.")
-        .json()
+        .holds("InferenceRequest", shape)
         .takes(&["timeout"]),
     Operation::new("embed_sparse", Action::Infer, Lane::Infer, embed_sparse)
         .about("Sparse vectors of texts, in the form of text-embeddings-inference.")
-        .json()
+        .holds("SparseRequest", sparse_shape)
         .takes(&["timeout"])
         .stops(),
 ];
@@ -92,6 +93,13 @@ fn infer(
     Ok(Reply::ok(&json!({endpoint.task_type.name(): results})).with_tokens(tokens))
 }
 
+fn sparse_shape() -> Shape {
+    object([("inputs", several(text())), ("truncate", nullable(flag())), ("model", text())])
+        .and([("truncation_direction", one(&["Right", "right"]))])
+        .and([("prompt_name", nullable(text()).about("only `null`"))])
+        .needs(&["inputs"])
+}
+
 /// The body of a request to `/embed_sparse`. There is no model in text-embeddings-inference, whose servers have one each.
 struct SparseTexts {
     texts: Vec<String>,
@@ -129,7 +137,10 @@ impl SparseTexts {
                 ("inputs", _) => return refuse(&name, "a text or a list of texts is expected"),
                 ("truncate", _) => return refuse(&name, "one of [true, false] is expected"),
                 ("model", _) => return refuse(&name, "a text is expected"),
-                _ => return refuse(&name, "there is no such member"),
+                _ => {
+                    let near = sparse_shape().near(&name);
+                    return refuse(&name, &format!("there is no such member{near}"));
+                }
             }
         }
         if asked.texts.is_empty() || asked.texts.iter().any(String::is_empty) {
@@ -209,6 +220,14 @@ fn infer_stream(
     ))
 }
 
+/// What a request holds.
+fn shape() -> Shape {
+    object([("input", several(text())), ("query", text().about("for `rerank`: the question"))])
+        .and([("input_type", one(&INPUT_TYPES)), ("task_settings", open())])
+        .and(RerankSettings::members())
+        .needs(&["input"])
+}
+
 /// The body of a request.
 struct InferenceRequest {
     input: Vec<String>,
@@ -254,8 +273,8 @@ impl InferenceRequest {
     /// The settings of a `rerank` request: members next to `input` take precedence over those in `task_settings`.
     fn rerank_settings(&mut self) -> Result<RerankSettings, EngineError> {
         let in_settings = RerankSettings::take(&mut self.task_settings)?;
-        if let Some(unknown) = self.task_settings.keys().next() {
-            return refuse(format!("[task_settings] unknown field [{unknown}]"));
+        if let Some(unknown) = object(RerankSettings::members()).stranger(&self.task_settings) {
+            return refuse(format!("[task_settings] {unknown}"));
         }
         Ok(RerankSettings::take(&mut self.beside)?.or(in_settings))
     }
@@ -318,7 +337,7 @@ fn read(body: &[u8]) -> Result<InferenceRequest, EngineError> {
             ("input" | "query" | "input_type" | "task_settings", other) => {
                 return refuse(format!("{name} doesn't support values of type: {}", token(&other)));
             }
-            _ => return refuse(format!("unknown field [{name}]")),
+            _ => return refuse(shape().unknown(&name)),
         }
     }
     if !has_input {

@@ -28,6 +28,7 @@ pub use self::api::{SemanticIndices, delete_endpoint, put_endpoint};
 pub use self::endpoint::{Endpoint, HybridParts, TaskType, not_one_vector};
 use self::endpoint::{PRECONFIGURED, always_there, required_model};
 pub(crate) use self::infer::OPERATIONS as ENCODING;
+pub use self::settings::shape;
 pub use self::target::InferenceTarget;
 
 /// Name of the store in the data directory.

@@ -8,11 +8,17 @@ use sparrow_inference::weight_to_json;
 use sparrow_request::error::EngineError;
 use sparrow_request::request::{CancelFlag, Reply};
 
+use sparrow_wire::shape::{Named, flag, int};
+
 use super::endpoint::{Endpoint, RerankSettings, TaskType};
 use super::problems::Problems;
 use crate::{ModelError, Models};
 
 impl RerankSettings {
+    pub(super) fn members() -> [Named; 2] {
+        [("return_documents", flag().preset(true)), ("top_n", int())]
+    }
+
     /// Removes these settings from `task_settings` and parses them.
     ///
     /// # Errors

@@ -9,11 +9,13 @@ use super::endpoint::{Endpoint, RerankSettings, TaskType, are_threads, shown};
 use super::problems::{Problems, java_map, status};
 use crate::{AdaptiveAllocations, ModelError, Models, RegisteredModel};
 use sparrow_request::error::{EngineError, Exception};
+use sparrow_wire::shape::{Named, Shape, alike, int, named, object, one, text};
 use sparrow_wire::suggest::there_are;
 
 const SCOPE: &str = "service_settings";
 /// Services that this server has.
 const SERVICES: [&str; 2] = ["elasticsearch", "elser"];
+const SIMILARITIES: [&str; 3] = ["cosine", "dot_product", "l2_norm"];
 /// Tasks of Elasticsearch that this server does not have.
 const FOREIGN_TASKS: [&str; 3] = ["completion", "chat_completion", "embedding"];
 /// Models of the old `elser` service.
@@ -23,6 +25,33 @@ const ELSER_MODELS: [&str; 4] = [
     ".sparse_encoder_model_2",
     ".sparse_encoder_model_2_linux-x86_64",
 ];
+
+/// What the body of a `PUT` holds.
+pub fn shape() -> Shape {
+    update_shape()
+        .and([(SCOPE, settings_shape()), ("chunking_settings", named("ChunkingSettings"))])
+        .needs(&["service", SCOPE])
+}
+
+fn settings_shape() -> Shape {
+    object(alike("model_id deployment_id sparse_inference_id dense_inference_id", text()))
+        .and([("num_threads", int().preset(1)), ("similarity", one(&SIMILARITIES))])
+        .and([("dimensions", int()), ("element_type", one(&["float"]))])
+        .and(allocations())
+}
+
+/// The settings of a deployment that may be changed.
+fn allocations() -> [Named; 2] {
+    [("num_allocations", int()), ("adaptive_allocations", AdaptiveAllocations::shape())]
+}
+
+/// What the body of an `_update` holds.
+pub(super) fn update_shape() -> Shape {
+    let tasks =
+        [TaskType::SparseEmbedding, TaskType::TextEmbedding, TaskType::HybridEmbedding, TaskType::Rerank];
+    object([("service", one(&SERVICES)), ("task_type", one(&tasks.map(TaskType::name)))])
+        .and([(SCOPE, object(allocations())), ("task_settings", object(RerankSettings::members()))])
+}
 
 /// Parses the task type in a path; `None` for `any` or nothing.
 ///
@@ -202,9 +231,7 @@ impl ServiceSettings {
         let adaptive_allocations = adaptive(settings, &mut problems);
         let model_id = problems.text(settings, "model_id", SCOPE);
         let similarity = problems.text(settings, "similarity", SCOPE);
-        if let Some(similarity) =
-            similarity.as_ref().filter(|name| !["cosine", "dot_product", "l2_norm"].contains(&name.as_str()))
-        {
+        if let Some(similarity) = similarity.as_ref().filter(|name| !SIMILARITIES.contains(&name.as_str())) {
             problems.add(format!(
                 "[{SCOPE}] Invalid value [{similarity}] received. [similarity] must be one of [cosine, dot_product, l2_norm]"
             ));

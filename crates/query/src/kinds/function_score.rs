@@ -123,7 +123,8 @@ pub(super) fn function_score_shape() -> Shape {
                     ("factor", num().preset(1)),
                     ("modifier", one(&modifiers).preset("none")),
                     ("missing", num()),
-                ]),
+                ])
+                .needs(&["field"]),
             ),
             ("random_score", object([("seed", count()), ("field", text())])),
             ("script_score", object([("script", script_shape())]).needs(&["script"])),

@@ -162,7 +162,7 @@ fn intervals_members() -> Vec<Named> {
         ("prefix", with_words(vec![("prefix", text())]).needs(&["prefix"])),
         ("wildcard", with_words(vec![("pattern", text())]).needs(&["pattern"])),
         ("regexp", with_words(vec![("pattern", text())]).needs(&["pattern"])),
-        ("fuzzy", with_words(fuzzy.to_vec())),
+        ("fuzzy", with_words(fuzzy.to_vec()).needs(&["term"])),
         ("range", with_words(bounds.to_vec())),
     ]
 }

@@ -155,6 +155,11 @@ pub(crate) fn read(name: &str, body: &Node, context: Context) -> Result<Query, B
     }
 }
 
+/// Whether a query of this name is answered.
+pub fn is_query(name: &str) -> bool {
+    NAMED.iter().any(|(named, ..)| *named == name)
+}
+
 /// What bodies of queries hold, as JSON Schema, by the names in the OpenAPI document.
 pub fn schemas() -> [Named; 5] {
     let kinds = one_member(NAMED.iter().map(|(name, _, shows)| (*name, shows())));

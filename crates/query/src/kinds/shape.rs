@@ -27,6 +27,7 @@ pub(super) fn of_field(values: Shape) -> Shape {
 
 /// A body about one field: `{"field": value}`, or `{"field": {…}}` with options, of which those in `values` hold the value.
 pub(super) fn field_or_value(values: &[&'static str], options: impl IntoIterator<Item = Named>) -> Shape {
-    let values = values.iter().map(|name| (*name, scalar()));
-    of_field(either([scalar(), clause(values.chain(options))]))
+    let members = values.iter().map(|name| (*name, scalar()));
+    let object = clause(members.chain(options));
+    of_field(either([scalar(), if values.len() == 1 { object.needs(values) } else { object }]))
 }

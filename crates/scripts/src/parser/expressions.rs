@@ -60,7 +60,7 @@ impl Parser<'_> {
     /// Whether `x ->` or `(…) ->` is next.
     fn is_lambda(&self) -> bool {
         let arrow = match self.is_sign("(") {
-            true => self.matching(self.next) + 1,
+            true => self.closing[self.next] + 1,
             false if self.word_at(self.next).is_some() => self.next + 1,
             false => return false,
         };

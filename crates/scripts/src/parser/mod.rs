@@ -52,9 +52,11 @@ const KEYWORDS: [&str; 28] = [
 
 /// Reads a script.
 pub(crate) fn parse(source: &str, context: &Context) -> Result<Code, Refusal> {
+    let tokens = tokens(source)?;
     let mut parser = Parser {
         source,
-        tokens: tokens(source)?,
+        closing: closing(&tokens),
+        tokens,
         next: 0,
         context,
         code: Code {
@@ -72,9 +74,32 @@ pub(crate) fn parse(source: &str, context: &Context) -> Result<Code, Refusal> {
     Ok(parser.code)
 }
 
+/// Finds what [`Parser::closing`] holds, in one pass: a script may have tens of thousands of brackets.
+fn closing(tokens: &[Token]) -> Vec<usize> {
+    let mut closing: Vec<usize> = (0..tokens.len()).collect();
+    let mut open = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        match token.kind {
+            TokenKind::Sign("(" | "[" | "{") => open.push(at),
+            TokenKind::Sign(")" | "]" | "}") => {
+                if let Some(opened) = open.pop() {
+                    closing[opened] = at;
+                }
+            }
+            _ => {}
+        }
+    }
+    for opened in open {
+        closing[opened] = tokens.len() - 1;
+    }
+    closing
+}
+
 struct Parser<'a> {
     source: &'a str,
     tokens: Vec<Token>,
+    /// The token that closes the bracket at each token; the last token if none does, and the token itself if it opens none.
+    closing: Vec<usize>,
     /// The next token to read.
     next: usize,
     context: &'a Context,
@@ -152,31 +177,15 @@ impl<'a> Parser<'a> {
             if name.kind != TokenKind::Word || !self.is_sign_at(after + 1, "(") {
                 return;
             }
-            let close = self.matching(after + 1);
+            let close = self.closing[after + 1];
             if !self.is_sign_at(close + 1, "{") {
                 return;
             }
             let commas = (after + 1..close).filter(|at| self.is_sign_at(*at, ",")).count();
             let count = if close == after + 2 { 0 } else { commas + 1 };
             self.functions.push((&self.source[name.start..name.end], count));
-            at = self.matching(close + 1) + 1;
+            at = self.closing[close + 1] + 1;
         }
-    }
-
-    /// The token that closes the bracket at a token; the last token if none does.
-    fn matching(&self, open: usize) -> usize {
-        let mut depth = 0_usize;
-        for (at, token) in self.tokens.iter().enumerate().skip(open) {
-            match token.kind {
-                TokenKind::Sign("(" | "[" | "{") => depth += 1,
-                TokenKind::Sign(")" | "]" | "}") => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            if depth == 0 {
-                return at;
-            }
-        }
-        self.tokens.len() - 1
     }
 
     fn body(&mut self, parameters: Vec<Type>, returns: Type, statements: Vec<Statement>) -> Body {

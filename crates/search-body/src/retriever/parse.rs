@@ -101,7 +101,10 @@ fn named(member: &Member, context: Context, depth: usize) -> Result<Retriever, B
         _ => Err(BodyError::UnknownName {
             what: "retriever",
             name: name.to_owned(),
-            suggestions: suggestions(name, &kinds().map(|(kind, _)| kind)),
+            suggestions: match sparrow_query::is_query(name) {
+                true => vec!["standard"],
+                false => suggestions(name, &kinds().map(|(kind, _)| kind)),
+            },
             at: body.at,
         }),
     }
@@ -289,6 +292,15 @@ fn component(
             "weight" => weight = value::float(&member.value)?,
             "normalizer" if shape().names().contains(&"normalizer") => {
                 normalized = normalizer(&member.value)?
+            }
+            // What `rrf` takes directly.
+            name if kinds().iter().any(|(kind, _)| *kind == name) => {
+                return Err(BodyError::UnknownField {
+                    parser,
+                    field: name.to_owned(),
+                    suggestions: vec!["retriever"],
+                    at: member.at,
+                });
             }
             _ => return Err(BodyError::unknown_field(parser, member, shape().names())),
         }

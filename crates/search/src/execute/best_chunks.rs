@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use sparrow_catalog::chunks;
+use sparrow_catalog::chunks_while;
 use sparrow_runtime::work::{self, Stopped};
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -30,7 +30,8 @@ pub(super) fn best_chunks<'t>(
     // A part may begin with the punctuation that ends the sentence before it.
     let is_end = |letter: char| letter.is_whitespace() || ".,;:!?)]}…".contains(letter);
     let part = |range: std::ops::Range<usize>| text[range].trim_start_matches(is_end).trim_end();
-    let parts: Vec<&str> = chunks(text, &wanted.chunking).into_iter().map(part).collect();
+    let ranges = chunks_while(text, &wanted.chunking, &mut work::check)?;
+    let parts: Vec<&str> = ranges.into_iter().map(part).collect();
     if parts.len() <= wanted.size {
         return Ok(parts);
     }

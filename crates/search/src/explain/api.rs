@@ -25,7 +25,7 @@ use sparrow_tantivy_index::query::{Explanation, SearchOptions, TotalHits};
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =
     &[Operation::new("explain", Action::Explain, Lane::Read, explain_document)
         .about("Why a document has its score.")
-        .json()
+        .holds("QueryRequest", body::query_shape)
         .takes(&[URI_QUERY, SOURCE, "stored_fields preference routing"])
         .stops()
         .shed()];

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use sparrow_request::error::{EngineError, Exception};
+use sparrow_wire::suggest::{did_you_mean, suggestions};
 
 /// Highest relevance grade: gains are powers of two (`2^rating - 1`).
 pub const MAX_RATING: u32 = 1000;
@@ -99,7 +100,10 @@ impl<'a> MemberReader<'a> {
     pub fn done(&self) -> Result<(), EngineError> {
         match self.members.keys().find(|name| !self.taken.contains(&name.as_str())) {
             None => Ok(()),
-            Some(name) => Err(parse(format!("[{}] unknown field [{name}]", self.owner))),
+            Some(name) => {
+                let near = did_you_mean(&suggestions(name, &self.taken));
+                Err(parse(format!("[{}] unknown field [{name}]{near}", self.owner)))
+            }
         }
     }
 

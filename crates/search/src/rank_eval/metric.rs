@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::member_reader::MemberReader;
 use sparrow_request::error::EngineError;
+use sparrow_wire::shape::{Shape, flag, int, object, one_member};
 
 /// Number of hits of each list that are evaluated unless the request says otherwise.
 const DEFAULT_K: usize = 10;
@@ -34,6 +35,24 @@ pub struct Quality {
     pub score: f64,
     /// The `metric_details` object of the response.
     pub details: Value,
+}
+
+/// What the `metric` section holds.
+pub fn shape() -> Shape {
+    let k = || ("k", int().preset(DEFAULT_K));
+    let threshold = || ("relevant_rating_threshold", int().preset(1));
+    let unknown = || ("unknown_doc_rating", int());
+    let ignore = ("ignore_unlabeled", flag().preset(false));
+    one_member([
+        ("precision", object([k(), threshold(), ignore])),
+        ("recall", object([k(), threshold()])),
+        ("mean_reciprocal_rank", object([k(), threshold()])),
+        ("dcg", object([k(), ("normalize", flag().preset(false)), unknown()])),
+        (
+            "expected_reciprocal_rank",
+            object([k(), ("maximum_relevance", int()), unknown()]).needs(&["maximum_relevance"]),
+        ),
+    ])
 }
 
 impl Metric {
@@ -75,7 +94,8 @@ impl Metric {
                 Kind::ExpectedReciprocalRank { maximum, unknown }
             }
             other => {
-                return Err(EngineError::parse(format!("unknown evaluation metric [{other}]")));
+                let near = shape().near(other);
+                return Err(EngineError::parse(format!("unknown evaluation metric [{other}]{near}")));
             }
         };
         let k = match reader.integer("k")? {

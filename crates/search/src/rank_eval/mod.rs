@@ -20,15 +20,33 @@ use sparrow_request::operation::parameters::INDICES;
 use sparrow_request::operation::{Lane, Operation};
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::Action;
+use sparrow_wire::shape::{self, Shape, int, list, named, text};
 use sparrow_wire::{object, strict_json};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =
     &[Operation::new("rank_eval", Action::RankEval, Lane::Read, rank_eval)
         .about("Measures ranked lists against ratings.")
-        .json()
+        .holds("RankEvalRequest", shape)
         .takes(&[INDICES, "ignore_throttled search_type"])
         .stops()
         .shed()];
+
+/// What a request holds.
+fn shape() -> Shape {
+    let rating = shape::object([("_index", text()), ("_id", text()), ("rating", int())]);
+    let rated = shape::object([
+        ("id", text()),
+        ("request", named("SearchRequest")),
+        ("summary_fields", list(text())),
+        ("ratings", list(rating.needs(&["_index", "_id", "rating"]))),
+    ]);
+    shape::object([
+        ("requests", list(rated.needs(&["id", "request", "ratings"]))),
+        ("metric", metric::shape().about("The measure of each list.")),
+        ("max_concurrent_searches", int()),
+    ])
+    .needs(&["requests", "metric"])
+}
 
 /// Highest number of searches in one request.
 const MAX_REQUESTS: usize = 10_000;

@@ -13,6 +13,7 @@ export interface Schema {
   readonly items?: Schema;
   readonly enum?: readonly string[];
   readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
   readonly additionalProperties?: Schema | boolean;
 }
 

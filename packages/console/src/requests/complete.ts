@@ -69,8 +69,15 @@ function wordsAt(
       return typeof next === 'object' ? plain(next) : [];
     });
   const there = keys.reduce(inside, plain(schema));
-  const words = ({ enum: values = [], properties = {}, additionalProperties }: Schema): readonly string[] =>
-    isValue ? values : [...Object.keys(properties), ...(typeof additionalProperties === 'object' ? fields : [])];
+  const words = ({
+    enum: values = [],
+    properties = {},
+    required = [],
+    additionalProperties,
+  }: Schema): readonly string[] =>
+    isValue
+      ? values
+      : [...required, ...Object.keys(properties), ...(typeof additionalProperties === 'object' ? fields : [])];
   return [...new Set(there.flatMap(words))];
 }
 

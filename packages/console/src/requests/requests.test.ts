@@ -87,6 +87,8 @@ describe('a request', () => {
     expect(words('{"query": {"semantic": {"field": "te')).toEqual(['text']);
     expect(words('{"query": {"bool": {"must": [{"ter')).toEqual(['term', 'terms', 'terms_set']);
     expect(words('{"size": 3, "hi')).toEqual(['highlight']);
+    // What has to be there comes first.
+    expect(words('{"retriever": {"rescorer": {"').slice(0, 2)).toEqual(['retriever', 'rescore']);
     // A value that is no field has no fields to choose from.
     expect(words('{"size": "')).toEqual([]);
     expect(words('{"source": {"index": "', 'POST /_reindex')).toEqual([]);

@@ -8,7 +8,7 @@ import { COMMON_PARAMS, type Endpoint } from '../routes/types.js';
 import { COMPONENTS } from './components.js';
 import { BODIES, type Bodies, type Named } from './operations.js';
 import { LIST_RULE, saidOf } from './parameters.js';
-import type { Schema } from './schemas/schema.js';
+import { type Schema, ref } from './schemas/schema.js';
 import { SHAPES } from './shapes.generated.js';
 
 let text: string | undefined;
@@ -94,7 +94,10 @@ function aboutOf({ handler }: Endpoint): string {
 }
 
 function bodiesOf(endpoint: Endpoint): Bodies {
-  return BODIES[nameOf(endpoint)] ?? {};
+  const { handler } = endpoint;
+  const bodies = BODIES[nameOf(endpoint)] ?? {};
+  const holds = 'engine' in handler ? OPERATIONS[handler.engine].holds : undefined;
+  return holds === undefined ? bodies : { ...bodies, request: ref(holds) };
 }
 
 const isTable = (name: Named): boolean => name.startsWith('cat_') && name !== 'cat_help';
@@ -121,10 +124,10 @@ function described(name: string, endpoint?: Endpoint): object {
 
 /** A body in one of the kinds that are spoken. Of lines, the schema is that of each text between them. */
 function requestOf(endpoint: Endpoint): object {
-  const { request, line } = bodiesOf(endpoint);
+  const { request = {} } = bodiesOf(endpoint);
   if (endpoint.ndjson === true) {
     const description = 'Lines of JSON, the last of which ends as well.';
-    const schema = { type: 'string', contentMediaType: 'application/json', contentSchema: line ?? {} };
+    const schema = { type: 'string', contentMediaType: 'application/json', contentSchema: request };
     const types = [
       'application/x-ndjson',
       'application/vnd.elasticsearch+x-ndjson; compatible-with=8',
@@ -135,7 +138,7 @@ function requestOf(endpoint: Endpoint): object {
   }
   const vendored = [8, 9].map((version) => `application/vnd.elasticsearch+json; compatible-with=${String(version)}`);
   const types = ['application/json', ...vendored, 'application/yaml'];
-  return { content: Object.fromEntries(types.map((type) => [type, { schema: request ?? {} }])) };
+  return { content: Object.fromEntries(types.map((type) => [type, { schema: request }])) };
 }
 
 /** What was seen is not all that there may be. */

@@ -1,33 +1,16 @@
 import type { Operation } from '@sparrow-search/engine';
 
 import type { LocalOperation } from '../routes/types.js';
-import {
-  type Schema,
-  any,
-  bool,
-  either,
-  int,
-  list,
-  map,
-  nullable,
-  num,
-  object,
-  open,
-  preset,
-  ref,
-  several,
-  text,
-} from './schemas/schema.js';
+import { type Schema, bool, either, int, list, map, num, object, open, ref, several, text } from './schemas/schema.js';
+import { DECLARED } from './schemas/declared.generated.js';
 import { OPENAI_OPERATIONS } from './schemas/openai.js';
 import { ASYNC_SEARCH_OPERATIONS } from './schemas/async-search.js';
 import { SEARCH_TEMPLATE_OPERATIONS } from './schemas/search-templates.js';
-import { DECLARED } from './schemas/declared.generated.js';
 
 /** What the document says of the bodies of an operation. */
 export interface Bodies {
+  /** What the body holds, or each of its lines. */
   readonly request?: Schema;
-  /** A line of a body of lines. */
-  readonly line?: Schema;
   /** The answer in JSON; where it is left out, what a real server was seen to answer stands for it. */
   readonly answer?: Schema;
 }
@@ -35,8 +18,6 @@ export interface Bodies {
 const acknowledged = ref('Acknowledged');
 const byQuery = either(ref('ByQueryAnswer'), ref('DryRunAnswer'));
 const broadcast = ref('BroadcastAnswer');
-const document = open('A document: any object.');
-const query = object({ query: ref('Query') });
 const modelStep = object({ acknowledged: bool(), field: text(), state: text() }, ['acknowledged', 'field', 'state']);
 const modelChange = object(
   {
@@ -106,29 +87,17 @@ export const BODIES: Described = {
   get_api_keys: { about: 'Lists keys, without secrets.', answer: ref('ApiKeys') },
   query_api_keys: {
     about: 'Searches keys.',
-    request: object({
-      ...{
-        query: open(),
-        from: { type: 'integer' },
-        size: { type: 'integer' },
-        sort: any(),
-        search_after: list(any()),
-      },
-      ...{ aggs: open(), aggregations: open() },
-    }),
+    request: ref('QueryApiKeysRequest'),
     answer: ref('FoundApiKeys'),
   },
   update_api_key: {
     about: 'Changes what a key may do, when it ends, or its metadata.',
-    request: ref('ApiKeyRequest'),
+    request: ref('UpdateApiKeyRequest'),
     answer: object({ updated: { type: 'boolean' } }, ['updated']),
   },
   bulk_update_api_keys: {
     about: 'Changes several keys at once.',
-    request: object(
-      { ids: several(text()), expiration: text(), role_descriptors: map(ref('RoleDescriptor')), metadata: open() },
-      ['ids'],
-    ),
+    request: ref('BulkUpdateApiKeysRequest'),
     answer: ref('BulkUpdatedApiKeys'),
   },
   invalidate_api_keys: {
@@ -138,7 +107,6 @@ export const BODIES: Described = {
   },
 
   create_index: {
-    request: ref('CreateIndexRequest'),
     answer: ref('ShardsAcknowledged'),
   },
   get_index: { answer: map(ref('IndexState')) },
@@ -147,24 +115,18 @@ export const BODIES: Described = {
   get_field_mapping: {
     answer: map(object({ mappings: map(object({ full_name: text(), mapping: map(ref('Property')) })) })),
   },
-  put_mapping: { request: ref('Mapping'), answer: acknowledged },
+  put_mapping: { answer: acknowledged },
   get_settings: { answer: map(ref('IndexSettings')) },
-  put_settings: { request: ref('Settings'), answer: acknowledged },
+  put_settings: { answer: acknowledged },
   analyze: {
-    request: ref('AnalyzeRequest'),
     answer: ref('AnalyzeAnswer'),
   },
   refresh: { answer: broadcast },
   flush: { answer: broadcast },
   update_aliases: {
-    request: ref('UpdateAliasesRequest'),
     answer: acknowledged,
   },
   put_alias: {
-    request: object({
-      ...{ filter: ref('Query'), is_write_index: { type: 'boolean' }, is_hidden: { type: 'boolean' } },
-      ...{ routing: text(), index_routing: text(), search_routing: text(), index: text(), alias: text() },
-    }),
     answer: acknowledged,
   },
   get_alias: {
@@ -183,23 +145,19 @@ export const BODIES: Described = {
   },
   delete_data_stream: { answer: acknowledged },
   rollover: {
-    request: ref('RolloverRequest'),
     answer: ref('RolloverAnswer'),
   },
-  clone_index: { request: ref('CopyIndexRequest'), answer: ref('ShardsAcknowledged') },
+  clone_index: { answer: ref('ShardsAcknowledged') },
   shrink_index: {
-    request: ref('CopyIndexRequest'),
     answer: ref('ShardsAcknowledged'),
   },
   split_index: {
-    request: ref('CopyIndexRequest'),
     answer: ref('ShardsAcknowledged'),
   },
 
   cluster_health: { answer: ref('ClusterHealth') },
   get_cluster_settings: { answer: ref('ClusterSettings') },
   put_cluster_settings: {
-    request: object({ persistent: open(), transient: open() }),
     answer: ref('ClusterSettings'),
   },
   pending_tasks: {
@@ -208,190 +166,128 @@ export const BODIES: Described = {
   remote_info: { answer: open() },
 
   put_index_template: {
-    request: ref('IndexTemplate'),
     answer: acknowledged,
   },
   get_index_template: { answer: ref('IndexTemplates') },
   delete_index_template: { answer: acknowledged },
   simulate_index_template: {
-    request: ref('IndexTemplate'),
     answer: ref('SimulatedTemplate'),
   },
   put_component_template: {
-    request: ref('ComponentTemplate'),
     answer: acknowledged,
   },
   get_component_template: { answer: ref('ComponentTemplates') },
   delete_component_template: { answer: acknowledged },
-  put_template: { request: ref('OldTemplate'), answer: acknowledged },
+  put_template: { answer: acknowledged },
   get_template: { answer: map(ref('OldTemplate')) },
   delete_template: { answer: acknowledged },
 
   index_doc: {
-    request: document,
     answer: ref('WriteAnswer'),
   },
   create_doc: {
-    request: document,
     answer: ref('WriteAnswer'),
   },
   get_doc: { answer: ref('GetAnswer') },
-  get_source: { answer: document },
+  get_source: { answer: ref('Document') },
   delete_doc: { answer: ref('WriteAnswer') },
-  update_doc: { request: ref('UpdateRequest'), answer: ref('WriteAnswer') },
-  mget: { request: ref('MultiGetRequest'), answer: ref('MultiGetAnswer') },
+  update_doc: { answer: ref('WriteAnswer') },
+  mget: { answer: ref('MultiGetAnswer') },
   term_vectors: {
-    request: ref('TermVectorsRequest'),
     answer: ref('TermVectorsAnswer'),
   },
   multi_term_vectors: {
-    request: ref('MultiTermVectorsRequest'),
     answer: object({ docs: list(ref('TermVectorsAnswer')) }, ['docs']),
   },
   bulk: {
-    line: ref('BulkAction'),
     answer: ref('BulkAnswer'),
   },
 
-  search: { request: ref('SearchRequest'), answer: ref('SearchAnswer') },
+  search: { answer: ref('SearchAnswer') },
   knn_search: {
-    request: object({
-      ...{ knn: ref('Knn'), filter: several(ref('Query')), _source: ref('SourceSelection') },
-      ...{ fields: several(any()), docvalue_fields: ref('FieldRequests'), stored_fields: several(text()) },
-    }),
     answer: ref('SearchAnswer'),
   },
-  explain: { request: query, answer: ref('ExplainAnswer') },
+  explain: { answer: ref('ExplainAnswer') },
   msearch: {
-    line: object({
-      ...{
-        index: several(text()),
-        search_type: text(),
-        preference: text(),
-        routing: text(),
-        ...DECLARED.SearchRequest.properties,
-      },
-      ...{ allow_no_indices: any(), expand_wildcards: any(), ignore_unavailable: any(), request_cache: any() },
-      ...{ allow_partial_search_results: any(), ccs_minimize_roundtrips: any() },
-    }),
     answer: ref('MultiSearchAnswer'),
   },
   rank_eval: {
-    request: ref('RankEvalRequest'),
     answer: ref('RankEvalAnswer'),
   },
-  scroll: { request: ref('ScrollRequest'), answer: ref('SearchAnswer') },
+  scroll: { answer: ref('SearchAnswer') },
   clear_scroll: {
-    request: object({ scroll_id: several(text()) }),
     answer: ref('Freed'),
   },
   open_point_in_time: {
-    request: object({ index_filter: ref('Query') }),
     answer: ref('PointInTime'),
   },
-  close_point_in_time: { request: object({ id: text() }), answer: ref('Freed') },
+  close_point_in_time: { answer: ref('Freed') },
   field_caps: {
-    request: object({ fields: several(text()), index_filter: ref('Query'), runtime_mappings: open() }),
     answer: ref('FieldCapabilities'),
   },
   terms_enum: {
-    request: object(
-      {
-        field: text(),
-        string: nullable(text('what the terms begin with')),
-        size: preset(int('at most 10,000'), 10),
-        timeout: preset(text(), '1s'),
-        case_insensitive: preset(bool(), false),
-        index_filter: ref('Query'),
-        search_after: text('the last term of the answer before'),
-      },
-      ['field'],
-    ),
     answer: object({ _shards: ref('ShardStatistics'), terms: list(text()), complete: bool() }, [
       '_shards',
       'terms',
       'complete',
     ]),
   },
-  validate_query: { request: query, answer: ref('ValidateAnswer') },
-  count: { request: query, answer: ref('CountAnswer') },
+  validate_query: { answer: ref('ValidateAnswer') },
+  count: { answer: ref('CountAnswer') },
 
-  put_pipeline: { request: ref('Pipeline'), answer: acknowledged },
-  get_pipeline: { answer: map(ref('Pipeline')) },
+  put_pipeline: { answer: acknowledged },
+  get_pipeline: { answer: map(object(DECLARED.Pipeline.properties)) },
   delete_pipeline: { answer: acknowledged },
   simulate_pipeline: {
-    request: ref('SimulateRequest'),
     answer: ref('SimulateAnswer'),
   },
 
   get_trained_models: { answer: ref('TrainedModels') },
   put_trained_model: {
-    request: ref('TrainedModelRequest'),
     answer: ref('TrainedModel'),
   },
   delete_trained_model: { answer: acknowledged },
   put_trained_model_definition_part: {
-    request: object(
-      {
-        definition: text('in base64'),
-        total_definition_length: { type: 'integer' },
-        total_parts: { type: 'integer' },
-      },
-      ['definition', 'total_definition_length', 'total_parts'],
-    ),
     answer: acknowledged,
   },
   put_trained_model_vocabulary: {
-    request: object({ vocabulary: list(text()), merges: list(text()), scores: list({ type: 'number' }) }, [
-      'vocabulary',
-    ]),
     answer: acknowledged,
   },
   put_trained_model_alias: { answer: acknowledged },
   delete_trained_model_alias: { answer: acknowledged },
   start_deployment: {
-    request: object({ adaptive_allocations: open() }),
     answer: ref('Deployment'),
   },
   stop_deployment: {
-    request: object({ allow_no_match: any(), force: any(), finish_pending_work: any(), id: text() }),
     answer: object({ stopped: { type: 'boolean' } }, ['stopped']),
   },
   update_deployment: {
-    request: object({ number_of_allocations: { type: 'integer' }, adaptive_allocations: open() }),
     answer: ref('Deployment'),
   },
   infer_trained_model: {
-    request: ref('InferTrainedModelRequest'),
     answer: ref('InferTrainedModelAnswer'),
   },
   put_inference: {
-    request: ref('InferenceEndpointRequest'),
     answer: ref('InferenceEndpoint'),
   },
   get_inference: { answer: ref('InferenceEndpoints') },
   update_inference: {
-    request: object({ service_settings: open(), task_settings: open(), service: text() }),
     answer: ref('InferenceEndpoint'),
   },
   infer: {
-    request: ref('InferenceRequest'),
     answer: ref('InferenceAnswer'),
   },
   ...OPENAI_OPERATIONS,
   ...SEARCH_TEMPLATE_OPERATIONS,
   ...ASYNC_SEARCH_OPERATIONS,
-  infer_stream: { request: ref('InferenceRequest') },
 
   reindex: {
-    request: ref('ReindexRequest'),
     answer: byQuery,
   },
   update_by_query: {
-    request: ref('UpdateByQueryRequest'),
     answer: byQuery,
   },
-  delete_by_query: { request: ref('DeleteByQueryRequest'), answer: byQuery },
+  delete_by_query: { answer: byQuery },
   rethrottle: { answer: ref('TaskList') },
   get_task: { answer: ref('TaskAnswer') },
   list_reindex: { answer: object({ reindex: list(ref('ReindexTask')) }, ['reindex']) },
@@ -412,19 +308,6 @@ export const BODIES: Described = {
     answer: map(object({ fields: map(open('The model of a field, and its change.')) }, ['fields'])),
   },
   change_model: {
-    request: object(
-      {
-        field: text(),
-        inference_id: text(),
-        model_id: text(),
-        search_inference_id: text(),
-        chunking_settings: ref('ChunkingSettings'),
-        index_options: open(),
-        switch: preset(text('`auto` or `manual`'), 'auto'),
-        compare: object({ queries: list(text()), sample: int(), size: int() }),
-      },
-      ['field'],
-    ),
     answer: either(object({ task: text() }, ['task']), modelChange),
   },
   switch_model: { answer: modelStep },
@@ -432,7 +315,7 @@ export const BODIES: Described = {
   drop_model: { answer: modelStep },
 
   get_repository: { answer: map(ref('Repository')) },
-  put_repository: { request: ref('Repository'), answer: acknowledged },
+  put_repository: { answer: acknowledged },
   delete_repository: { answer: acknowledged },
   verify_repository: {
     answer: object({ nodes: map(object({ name: text() })) }),
@@ -442,15 +325,13 @@ export const BODIES: Described = {
       'results',
     ]),
   },
-  create_snapshot: { request: ref('SnapshotRequest'), answer: ref('CreatedSnapshot') },
+  create_snapshot: { answer: ref('CreatedSnapshot') },
   get_snapshot: { answer: ref('Snapshots') },
   clone_snapshot: {
-    request: object({ indices: several(text()) }, ['indices']),
     answer: acknowledged,
   },
   delete_snapshot: { answer: acknowledged },
   restore_snapshot: {
-    request: ref('RestoreRequest'),
     answer: ref('RestoredSnapshot'),
   },
 };

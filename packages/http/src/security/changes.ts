@@ -1,4 +1,4 @@
-import { type ErrorCode, HttpError, describeError } from '@sparrow-search/endpoints';
+import { type ErrorCode, HttpError, KEY_REQUESTS, describeError } from '@sparrow-search/endpoints';
 import { type Action, Turns } from '@sparrow-search/engine';
 
 import type { BoundedWork } from '../bounded-work.js';
@@ -82,7 +82,7 @@ export function createApiKey(
 }
 
 function parseNew(caller: ApiKey, body: Uint8Array | undefined, now: number): NewKey {
-  const request = parseBody(body, ['name', 'expiration', 'role_descriptors', 'metadata']);
+  const request = parseBody(body, KEY_REQUESTS.ApiKeyRequest);
   const { name, expiration, role_descriptors: descriptors, metadata = {} } = request;
   if (typeof name !== 'string' || name === '') {
     throw invalid(name === '' ? 'api key name must not be empty' : 'api key name is required');
@@ -133,7 +133,11 @@ export function updateApiKey(
 ): Promise<Answer> {
   const { caller } = asking;
   return changing(asking, (work) => {
-    const change = parseChange(caller, body === undefined ? {} : parseBody(body, CHANGEABLE), now);
+    const change = parseChange(
+      caller,
+      body === undefined ? {} : parseBody(body, KEY_REQUESTS.UpdateApiKeyRequest),
+      now,
+    );
     checkOwn(caller, 'cluster:admin/xpack/security/api_key/update', new Set([id]));
     const problem = unchangeable(keys, caller, id, change, now);
     if (problem !== undefined) throw new HttpError(...problem);
@@ -153,7 +157,7 @@ export function updateApiKeys(
 ): Promise<Answer> {
   const { caller } = asking;
   return changing(asking, async (work) => {
-    const request = parseBody(body, ['ids', ...CHANGEABLE]);
+    const request = parseBody(body, KEY_REQUESTS.BulkUpdateApiKeysRequest);
     const ids = idsIn(request['ids'], 'ids');
     if (ids === undefined) throw invalid('Field [ids] cannot be empty');
     const change = parseChange(caller, request, now);
@@ -185,8 +189,6 @@ export function updateApiKeys(
     };
   });
 }
-
-const CHANGEABLE = ['role_descriptors', 'metadata', 'expiration'];
 
 /** What an update changes. New roles reach no further than what the one who gives them may do. */
 function parseChange(caller: ApiKey, request: Readonly<Record<string, unknown>>, now: number): KeyChange {
@@ -294,7 +296,7 @@ interface Invalidation {
  * @throws {HttpError} 400 for what cannot be carried out as it stands, 403 where the caller may not invalidate others
  */
 function parseInvalidation(caller: ApiKey, body: Uint8Array | undefined): Invalidation {
-  const request = parseBody(body, ['id', 'ids', 'name', 'owner', 'username', 'realm_name']);
+  const request = parseBody(body, KEY_REQUESTS.InvalidateApiKeysRequest);
   const [name, username, realm] = ['name', 'username', 'realm_name'].map((member) => textIn(request, member));
   const ids = idsIn(request['ids'], 'ids') ?? idsIn(textIn(request, 'id'), 'id');
   if (request['ids'] !== undefined && request['id'] !== undefined) {

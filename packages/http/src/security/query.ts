@@ -1,4 +1,4 @@
-import { HttpError } from '@sparrow-search/endpoints';
+import { HttpError, KEY_REQUESTS } from '@sparrow-search/endpoints';
 import { matchesGlob } from '@sparrow-search/engine';
 
 import type { BoundedWork } from '../bounded-work.js';
@@ -64,10 +64,8 @@ export async function queryKeys(
   body: Uint8Array | undefined,
   work: BoundedWork,
 ): Promise<FoundKeys> {
-  const request =
-    body === undefined
-      ? {}
-      : parseBody(body, ['query', 'from', 'size', 'sort', 'search_after'], 'query_api_key_request');
+  const { QueryApiKeysRequest: known } = KEY_REQUESTS;
+  const request = body === undefined ? {} : parseBody(body, known, 'query_api_key_request');
   const from = whole(request['from'], 'from') ?? 0;
   const size = whole(request['size'], 'size') ?? DEFAULT_SIZE;
   if (from + size > MAX_WINDOW) {

@@ -1,4 +1,5 @@
 import { type Json, HttpError, parseJson, sizeOfJson } from '@sparrow-search/endpoints';
+import { near } from '@sparrow-search/engine';
 
 /** Deepest nesting of a body. */
 const MAX_DEPTH = 20;
@@ -13,7 +14,7 @@ const MOST_VALUES = 50_000;
  */
 export function parseBody(
   body: Uint8Array | undefined,
-  known: readonly string[],
+  known: { readonly properties: object },
   parser = 'api_key_request',
 ): Readonly<Record<string, unknown>> {
   if (body === undefined) throw new HttpError('parse', 'request body is required');
@@ -33,7 +34,7 @@ export function parseBody(
     throw new HttpError('json', `the body is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
   if (!isObject(parsed)) throw new HttpError('json', 'the body must be a JSON object');
-  checkNames(Object.keys(parsed), known, parser);
+  checkNames(Object.keys(parsed), Object.keys(known.properties), parser);
   return parsed;
 }
 
@@ -43,8 +44,15 @@ export function parseBody(
  */
 export function checkNames(names: Iterable<string>, known: readonly string[], parser: string): void {
   for (const name of names) {
-    if (!known.includes(name)) throw new HttpError('json', `[1:1] [${parser}] unknown field [${name}]`);
+    if (!known.includes(name))
+      throw new HttpError('json', `[1:1] [${parser}] unknown field [${name}]${meantBy(name, known)}`);
   }
+}
+
+/** The end of an error about a name that is not known: the one that is most like it, if any is. */
+export function meantBy(name: string, known: Iterable<string>): string {
+  const [meant] = near(name, known);
+  return meant === undefined ? '' : ` did you mean [${meant}]?`;
 }
 
 /** What is kept for ever is bounded in depth, and no name in it is ambiguous. */

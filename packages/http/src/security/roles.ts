@@ -1,7 +1,10 @@
-import { HttpError } from '@sparrow-search/endpoints';
+import { HttpError, KEY_REQUESTS } from '@sparrow-search/endpoints';
 
 import { CLUSTER_PRIVILEGES, INDEX_PRIVILEGES } from './actions.js';
-import { isObject } from './request-body.js';
+import { isObject, meantBy } from './request-body.js';
+
+const MEMBERS = Object.keys(KEY_REQUESTS.RoleDescriptor.properties);
+const OF_INDICES = Object.keys(KEY_REQUESTS.IndexPrivileges.properties);
 
 /** Privileges on the indices that any of `names` matches; `*` and `?` are wildcards. */
 export interface IndexPrivileges {
@@ -83,7 +86,7 @@ function parseRole(name: string, descriptor: Record<string, unknown>): Role {
         if (Array.isArray(value) && value.length === 0) break;
         throw unsupported(name, key);
       default:
-        throw parseError(`failed to parse role [${name}]. unexpected field [${key}]`);
+        throw parseError(`failed to parse role [${name}]. unexpected field [${key}]${meantBy(key, MEMBERS)}`);
     }
   }
   check(cluster, CLUSTER_PRIVILEGES, 'cluster');
@@ -93,8 +96,9 @@ function parseRole(name: string, descriptor: Record<string, unknown>): Role {
 function parseIndexPrivileges(role: string, item: Record<string, unknown>): IndexPrivileges {
   for (const key of Object.keys(item)) {
     if (Object.hasOwn(INSTEAD, key)) throw unsupported(role, key, INSTEAD[key]);
-    if (!['names', 'privileges', 'allow_restricted_indices'].includes(key)) {
-      throw parseError(`failed to parse indices privileges for role [${role}]. unexpected field [${key}]`);
+    if (!OF_INDICES.includes(key)) {
+      const problem = `unexpected field [${key}]${meantBy(key, OF_INDICES)}`;
+      throw parseError(`failed to parse indices privileges for role [${role}]. ${problem}`);
     }
   }
   for (const key of ['names', 'privileges']) {

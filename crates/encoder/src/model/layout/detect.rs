@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::error::EncoderError;
 use crate::pooling::Activation;
@@ -320,15 +321,41 @@ fn read_config(
     files: &mut Vec<PathBuf>,
 ) -> Result<(Config, Result<Architecture, EncoderError>), EncoderError> {
     let path = dir.join("config.json");
-    let Some(json) = read_json::<serde_json::Value>(&path, files)? else {
+    let Some(json) = read_json::<Value>(&path, files)? else {
         return Ok((Config::default(), Ok(Architecture::default())));
     };
-    let unreadable = |error: serde_json::Error| EncoderError::ModelNotReadable {
-        path: path.clone(),
-        reason: error.to_string(),
-    };
-    let config = Config::deserialize(&json).map_err(unreadable)?;
-    Ok((config, Architecture::deserialize(&json).map_err(unreadable)))
+    let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.clone(), reason };
+    let config = Config::deserialize(&json).map_err(|error| unreadable(error.to_string()))?;
+    let architecture = with_usual_names(json)
+        .and_then(|json| Architecture::deserialize(json).map_err(|error| error.to_string()));
+    Ok((config, architecture.map_err(unreadable)))
+}
+
+/// Keys of `config.json` as DistilBERT writes them, and as other encoders do.
+const OTHER_NAMES: [(&str, &str); 5] = [
+    ("dim", "hidden_size"),
+    ("n_layers", "num_hidden_layers"),
+    ("n_heads", "num_attention_heads"),
+    ("hidden_dim", "intermediate_size"),
+    ("activation", "hidden_act"),
+];
+
+/// Gives each key that has two names the usual one.
+///
+/// # Errors
+/// A sentence that names both where they say different things.
+fn with_usual_names(mut config: Value) -> Result<Value, String> {
+    let Some(keys) = config.as_object_mut() else { return Ok(config) };
+    for (other, usual) in OTHER_NAMES {
+        let Some(value) = keys.remove(other).filter(|value| !value.is_null()) else { continue };
+        match keys.get(usual).filter(|given| !given.is_null()) {
+            Some(given) if *given != value => {
+                return Err(format!("[{usual}] is {given} and [{other}], which means the same, is {value}"));
+            }
+            _ => keys.insert(usual.to_owned(), value),
+        };
+    }
+    Ok(config)
 }
 
 /// Weights that exporters put beside a large graph.

@@ -113,6 +113,16 @@ fn sizes_of_config_json_that_do_not_fit_are_refused() {
             assert!(!error.is_empty());
         }
     }
+    let both = |size: u64| {
+        let mut config = config.clone();
+        config["hidden_dim"] = json!(size);
+        fs::write(&path, config.to_string()).unwrap();
+        loaded(&files)
+    };
+    let inner = config["intermediate_size"].as_u64().unwrap();
+    assert!(both(inner).is_ok());
+    let error = both(inner + 1).unwrap_err();
+    assert!(error.contains("[intermediate_size]") && error.contains("[hidden_dim]"), "{error}");
     for epsilon in [json!(-1.0), json!(1e300)] {
         let mut config = config.clone();
         config["layer_norm_eps"] = epsilon.clone();

@@ -170,7 +170,7 @@ fn what_cannot_be_computed_is_refused_by_name() {
 fn an_architecture_that_cannot_be_read_says_why() {
     let config = |change: &dyn Fn(&mut Value)| changed("checkpoint-bert", "config.json", change);
     refused(&config(&|json| json["pad_token_id"] = json!(-1)), "integer `-1`");
-    refused(&config(&|json| json["dim"] = json!(32)), "duplicate field `hidden_size`");
+    refused(&config(&|json| json["dim"] = json!(16)), "[hidden_size] is 32 and [dim], which means the same, is 16");
 }
 
 /// sentence-transformers keeps the length of texts in a file of its own; `sparrow.json` overrules it.

@@ -375,12 +375,7 @@ pub fn filters(reader: ParameterReader<'_>, context: Context) -> Result<Aggregat
             ("other_bucket", _) => other = Some(reader.boolean(member)?),
             ("other_bucket_key", _) => other_key = Some(reader.text(member)?),
             ("keyed", _) => keyed = reader.boolean(member)?,
-            (name, _) => {
-                return Err(BodyError::parsing(
-                    member.value.at,
-                    format!("Unknown key for a {} in [{}]: [{name}].", member.value.token(), reader.name),
-                ));
-            }
+            _ => return Err(reader.unknown_key(member)),
         }
     }
     if filters.len() > MOST_FILTERS {

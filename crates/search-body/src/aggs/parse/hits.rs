@@ -60,12 +60,7 @@ pub fn top_hits(
                     ),
                 ));
             }
-            (name, _) => {
-                return Err(BodyError::parsing(
-                    member.value.at,
-                    format!("Unknown key for a {} in [{}]: [{name}].", member.value.token(), reader.name),
-                ));
-            }
+            _ => return Err(reader.unknown_key(member)),
         }
     }
     // Best first is what no order at all gives.

@@ -306,7 +306,8 @@ pub fn median_absolute_deviation(reader: ParameterReader<'_>) -> Result<Aggregat
 }
 
 /// Where the values or the weights come from.
-static WEIGHTED: LazyLock<Shape> = LazyLock::new(|| object([field(), ("missing", scalar())]));
+static WEIGHTED: LazyLock<Shape> =
+    LazyLock::new(|| object([field(), ("missing", scalar())]).needs(&["field"]));
 
 pub fn weighted_avg_shape() -> Shape {
     object([("value", WEIGHTED.clone()), ("weight", WEIGHTED.clone()), format(), value_type()])

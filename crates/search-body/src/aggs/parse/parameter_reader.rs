@@ -8,6 +8,7 @@ use sparrow_query::dsl::value;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 use sparrow_wire::shape::Shape;
+use sparrow_wire::suggest::{did_you_mean, suggestions};
 
 /// Most numbers that a script reads of each bucket, and most that buckets are sorted by.
 pub const MOST_PATHS: usize = 100;
@@ -34,6 +35,15 @@ impl<'a> ParameterReader<'a> {
     /// The error for a parameter that the aggregation type does not have.
     pub fn unknown(&self, member: &Member) -> BodyError {
         BodyError::unknown_field(self.parser, member, self.known)
+    }
+
+    /// The same for a type whose errors say what the value is.
+    pub fn unknown_key(&self, member: &Member) -> BodyError {
+        let (token, name) = (member.value.token(), &*member.name);
+        let near = if self.known.contains(&name) { Vec::new() } else { suggestions(name, self.known) };
+        let reason =
+            format!("Unknown key for a {token} in [{}]: [{name}].{}", self.name, did_you_mean(&near));
+        BodyError::parsing(member.value.at, reason)
     }
 
     /// The error for a member that an object inside the aggregation does not have.

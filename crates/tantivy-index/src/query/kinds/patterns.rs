@@ -101,6 +101,7 @@ impl Compiler<'_> {
         if rewrite == Rewrite::ScoringBoolean && expansions.len() > MAX_SCORED {
             return Err(QueryError::TooManyClauses { limit: MAX_SCORED });
         }
+        self.count_clauses(expansions.len())?;
         let blended = match rewrite {
             Rewrite::TopTermsBlended(_) => expansions.iter().map(|expansion| expansion.doc_freq).max(),
             _ => None,

@@ -427,6 +427,19 @@ fn too_many_clauses_are_refused() {
     let error =
         fixture.error(QueryKind::Match(MatchQuery { field: "title".into(), text, ..MatchQuery::default() }));
     assert_eq!(error.es_type(), "too_many_nested_clauses");
+    // Each of the words stands for all that are near it.
+    let mut fixture = Fixture::new(json!({"title": {"type": "text"}}));
+    let near: Vec<String> =
+        ('a'..='z').flat_map(|end| [format!("word{end}"), format!("wor{end}x")]).collect();
+    fixture.batch(&[("1", json!({"title": near.join(" ")}))]);
+    let fuzzy = |words: usize| MatchQuery {
+        field: "title".into(),
+        text: "worda ".repeat(words),
+        fuzziness: Some("2".into()),
+        ..MatchQuery::default()
+    };
+    assert_eq!(fixture.top(&QueryKind::Match(fuzzy(300)).into(), &SearchOptions::default()).total, 1);
+    assert_eq!(fixture.error(QueryKind::Match(fuzzy(400))).es_type(), "too_many_nested_clauses");
     let values = (0..70_000).map(Value::from).collect();
     let error = fixture.error(QueryKind::Terms(TermsQuery { field: "tag".into(), values }));
     assert!(error.reason().contains("allowed maximum of [65536]"));

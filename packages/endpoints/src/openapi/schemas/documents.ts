@@ -11,12 +11,8 @@ import {
   object,
   one,
   open,
-  preset,
   ref,
-  several,
   text,
-  time,
-  scalar,
 } from './schema.js';
 
 const WRITTEN: Schemas = {
@@ -32,31 +28,12 @@ const WRITTEN: Schemas = {
   truncated_texts: int('texts of which a model did not read the end'),
 };
 const item = ref('BulkItem');
-const action = {
-  ...{ _index: text(), _id: text(), routing: text(), version: int(), version_type: text() },
-  ...{ if_seq_no: int(), if_primary_term: int(), require_alias: bool(), dynamic_templates: map(text()) },
-};
 const FOUND: Schemas = {
   ...{ _index: text(), _id: text(), _version: int(), _seq_no: int(), _primary_term: int(), _routing: text() },
   found: bool(),
   _source: open('the document'),
   fields: map(list(any())),
   _ignored: list(text()),
-};
-const statistics = {
-  field_statistics: bool(),
-  term_statistics: bool(),
-  offsets: bool(),
-  positions: bool(),
-  payloads: bool(),
-};
-const vectorsOf = {
-  ...{ _index: text(), _id: text(), doc: open(), fields: list(text()), per_field_analyzer: map(text()) },
-  ...{ routing: text(), version: int(), version_type: text(), ...statistics },
-  filter: object({
-    ...{ max_num_terms: int(), min_term_freq: int(), max_term_freq: int(), min_doc_freq: int(), max_doc_freq: int() },
-    ...{ min_word_length: int(), max_word_length: int() },
-  }),
 };
 const COUNTS: Schemas = {
   ...{ total: int(), updated: int(), created: int(), deleted: int(), batches: int(), version_conflicts: int() },
@@ -94,44 +71,11 @@ export const DOCUMENT_SCHEMAS: Schemas = {
     },
     ['_index', 'status'],
   ),
-  BulkAction: {
-    ...object({
-      index: object({ ...action, pipeline: text() }),
-      create: object({ ...action, pipeline: text() }),
-      update: object({ ...action, retry_on_conflict: int(), _source: ref('SourceSelection') }),
-      delete: object(action),
-    }),
-    description: 'First line of an action; its document, or for `update` a body of that kind, is the next.',
-    minProperties: 1,
-    maxProperties: 1,
-  },
-  UpdateRequest: object({
-    doc: open('members that are put over those of the document'),
-    doc_as_upsert: preset(bool(), false),
-    upsert: open('the document, if there is none'),
-    detect_noop: preset(bool(), true),
-    _source: ref('SourceSelection'),
-    ...{ script: ref('Script'), scripted_upsert: bool() },
-  }),
   GetAnswer: object(FOUND, ['_index', '_id', 'found']),
-  MultiGetRequest: object({
-    docs: list(
-      object(
-        {
-          ...{ _index: text(), _id: scalar, _source: ref('SourceSelection'), routing: text() },
-          ...{ stored_fields: several(text()), version: int(), version_type: text() },
-        },
-        ['_id'],
-      ),
-    ),
-    ids: list(scalar),
-  }),
   MultiGetAnswer: object(
     { docs: list(either(ref('GetAnswer'), object({ _index: text(), _id: text(), error: ref('Cause') }))) },
     ['docs'],
   ),
-  TermVectorsRequest: object(vectorsOf),
-  MultiTermVectorsRequest: object({ docs: list(ref('TermVectorsRequest')), ids: list(text()), parameters: open() }),
   TermVectorsAnswer: object({
     ...{ _index: text(), _id: text(), _version: int(), found: bool(), took: int() },
     term_vectors: map(
@@ -225,5 +169,4 @@ export const DOCUMENT_SCHEMAS: Schemas = {
     },
     ['valid'],
   ),
-  ScrollRequest: object({ scroll_id: text(), scroll: time('how long it is kept') }, ['scroll_id']),
 };

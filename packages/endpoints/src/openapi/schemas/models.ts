@@ -1,3 +1,5 @@
+import { DECLARED } from './declared.generated.js';
+import { KEY_REQUESTS } from './keys.js';
 import {
   type Schemas,
   any,
@@ -6,13 +8,12 @@ import {
   int,
   list,
   map,
+  nullable,
   num,
   object,
   one,
   open,
-  preset,
   ref,
-  several,
   text,
   scalar,
 } from './schema.js';
@@ -22,15 +23,6 @@ const adaptive = object({
   min_number_of_allocations: int(),
   max_number_of_allocations: int(),
 });
-const settings = object({
-  ...{ model_id: text(), deployment_id: text(), num_allocations: int(), num_threads: preset(int(), 1) },
-  adaptive_allocations: adaptive,
-  ...{ similarity: text(), dimensions: int(), element_type: text() },
-  ...{ sparse_inference_id: text(), dense_inference_id: text(), rate_limit: open() },
-});
-const endpoint = {
-  ...{ service: text(), service_settings: settings, task_settings: open(), chunking_settings: ref('ChunkingSettings') },
-};
 const config = object({
   ...{ model_id: text(), model_type: text(), created_by: text(), version: text(), create_time: int() },
   ...{ model_size_bytes: int(), model_size: text(), estimated_operations: int(), license_level: text() },
@@ -55,56 +47,30 @@ const assignment = object({
 const truncated = { is_truncated: bool('whether the model did not read the end') };
 
 export const MODEL_SCHEMAS: Schemas = {
-  SimulateRequest: object(
-    {
-      docs: list(
-        object(
-          {
-            _index: text(),
-            _id: scalar,
-            _routing: text(),
-            _source: open(),
-            _version: any(),
-            _version_type: any(),
-            _score: any(),
-            _type: any(),
-          },
-          ['_source'],
-        ),
-      ),
-      pipeline: ref('Pipeline'),
-    },
-    ['docs'],
-  ),
   SimulateAnswer: object(
     {
       docs: list(
-        object({
-          doc: open('the document as it left the pipeline'),
-          error: ref('Cause'),
-          processor_results: list(open()),
-        }),
+        // Null stands for a document that the pipeline dropped.
+        nullable(
+          object({
+            doc: open('the document as it left the pipeline'),
+            error: ref('Cause'),
+            processor_results: list(open()),
+          }),
+        ),
       ),
     },
     ['docs'],
   ),
-  InferenceEndpointRequest: object(endpoint, ['service']),
   InferenceEndpoint: object(
     {
       inference_id: text(),
       task_type: one(['sparse_embedding', 'text_embedding', 'hybrid_embedding', 'rerank']),
-      ...endpoint,
+      ...DECLARED.InferenceEndpointRequest.properties,
     },
     ['inference_id', 'task_type', 'service'],
   ),
   InferenceEndpoints: object({ endpoints: list(ref('InferenceEndpoint')) }, ['endpoints']),
-  InferenceRequest: object(
-    {
-      ...{ input: several(text()), query: text('for `rerank`: the question'), input_type: text() },
-      ...{ task_settings: open(), top_n: int('for `rerank`'), return_documents: bool() },
-    },
-    ['input'],
-  ),
   InferenceAnswer: object({
     sparse_embedding: list(object({ ...truncated, embedding: map(num(), 'tokens with their weights') })),
     text_embedding: list(object({ ...truncated, embedding: list(num()) })),
@@ -116,18 +82,7 @@ export const MODEL_SCHEMAS: Schemas = {
     'count',
     'trained_model_configs',
   ]),
-  TrainedModelRequest: object({
-    ...{
-      input: object({ field_names: list(text()) }),
-      inference_config: open(),
-      description: text(),
-      metadata: open(),
-    },
-    ...{ tags: list(text()), model_type: text(), model_size_bytes: int(), platform_architecture: text() },
-    ...{ prefix_strings: open(), definition: open(), compressed_definition: text(), location: open() },
-  }),
   Deployment: object({ assignment }, ['assignment']),
-  InferTrainedModelRequest: object({ docs: list(map(any())), inference_config: open() }, ['docs']),
   InferTrainedModelAnswer: object({
     inference_results: list({
       type: 'object',
@@ -140,29 +95,6 @@ export const MODEL_SCHEMAS: Schemas = {
   }),
 };
 
-const role = object({
-  cluster: list(text()),
-  indices: list(
-    object({
-      ...{ names: several(text()), privileges: list(text()), field_security: open(), query: any() },
-      allow_restricted_indices: bool(),
-    }),
-  ),
-  ...{
-    index: list(open()),
-    applications: list(open()),
-    run_as: list(text()),
-    metadata: open(),
-    transient_metadata: open(),
-  },
-  ...{
-    restriction: open(),
-    global: any(),
-    remote_indices: list(open()),
-    remote_cluster: list(open()),
-    description: text(),
-  },
-});
 const key = object({
   ...{ id: text(), name: text(), type: text(), creation: int(), expiration: int(), invalidated: bool() },
   ...{ invalidation: int(), username: text(), realm: text(), realm_type: text(), metadata: open() },
@@ -177,11 +109,7 @@ const failures = { error_count: int(), error_details: list(ref('Cause')) };
 const shards = object({ total: int(), failed: int(), successful: int() });
 
 export const ADMINISTRATION_SCHEMAS: Schemas = {
-  RoleDescriptor: role,
-  ApiKeyRequest: object({
-    ...{ name: text(), expiration: text('such as `90d`; never, if nothing is said') },
-    ...{ role_descriptors: map(ref('RoleDescriptor')), metadata: open() },
-  }),
+  ...KEY_REQUESTS,
   CreatedApiKey: object(
     {
       ...{ id: text(), name: text(), expiration: int(), api_key: text('the secret, which is shown this once') },
@@ -196,9 +124,6 @@ export const ADMINISTRATION_SCHEMAS: Schemas = {
     'count',
     'api_keys',
   ]),
-  InvalidateApiKeysRequest: object({
-    ...{ ids: list(text()), id: text(), name: text(), owner: bool(), username: text(), realm_name: text() },
-  }),
   InvalidatedApiKeys: object(
     { invalidated_api_keys: list(text()), previously_invalidated_api_keys: list(text()), ...failures },
     ['invalidated_api_keys', 'previously_invalidated_api_keys', 'error_count'],
@@ -207,27 +132,6 @@ export const ADMINISTRATION_SCHEMAS: Schemas = {
     updated: list(text()),
     noops: list(text()),
     errors: object({ count: int(), details: map(ref('Cause')) }),
-  }),
-  Repository: object(
-    { type: text('`fs`, a folder'), uuid: text(), settings: open('`location`: where it lies, below `--repo-path`') },
-    ['type', 'settings'],
-  ),
-  SnapshotRequest: object({
-    ...{ indices: several(text()), ignore_unavailable: bool(), include_global_state: preset(bool(), true) },
-    ...{
-      partial: preset(bool(), false),
-      metadata: open(),
-      include_models: bool(),
-      feature_states: list(text()),
-      expand_wildcards: text(),
-    },
-  }),
-  RestoreRequest: object({
-    ...{ indices: several(text()), ignore_unavailable: bool(), include_global_state: preset(bool(), false) },
-    ...{ include_aliases: preset(bool(), true), partial: bool(), include_models: bool(), feature_states: list(text()) },
-    rename_pattern: text('regular expression over the names of the indices'),
-    rename_replacement: text('what takes the place of what it matches'),
-    ...{ index_settings: ref('Settings'), ignore_index_settings: several(text()) },
   }),
   Snapshot: object(
     {

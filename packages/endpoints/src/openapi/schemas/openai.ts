@@ -105,14 +105,6 @@ export const OPENAI_OPERATIONS = {
     answer: ref('CohereRerankAnswer'),
   },
   embed_sparse: {
-    about: 'Makes sparse vectors of texts, as text-embeddings-inference does.',
-    request: object(
-      {
-        ...{ inputs: several(text()), truncate: nullable(bool()), prompt_name: nullable(text('only `null`')) },
-        ...{ truncation_direction: one(['Right', 'right']), model: text() },
-      },
-      ['inputs'],
-    ),
     answer: list(list(object({ index: int(), value: num() }, ['index', 'value']))),
   },
-} satisfies Readonly<Record<string, { about: string; request?: Schema; answer: Schema }>>;
+} satisfies Readonly<Record<string, { about?: string; request?: Schema; answer: Schema }>>;

@@ -25,20 +25,14 @@ export const either = (...anyOf: readonly Schema[]): Schema => ({ anyOf });
 export const one = (values: readonly string[], description?: string): Schema =>
   described({ type: 'string', enum: values }, description);
 export const nullable = (schema: Schema): Schema => ({ ...schema, type: [schema['type'], 'null'] });
-/** Such as `30s`; `-1` where a time may be without end. */
-export const time = (description?: string): Schema =>
-  described({ type: 'string', pattern: '^(-1|0|[0-9]+(nanos|micros|ms|s|m|h|d))$' }, description);
 /** One, or several. */
 export const several = (schema: Schema): Schema => either(schema, list(schema));
-export const preset = (schema: Schema, value: unknown): Schema => ({ ...schema, default: value });
+
+/** What an object holds whose members have names. */
+export type ObjectSchema = Schema & { readonly properties: Schemas };
 
 /** An object of these members; those that are named are always there. */
-export function object(properties: Schemas, required: readonly string[] = [], description?: string): Schema {
+export function object(properties: Schemas, required: readonly string[] = [], description?: string): ObjectSchema {
   const needed = required.length === 0 ? {} : { required };
-  return described({ type: 'object', properties, ...needed }, description);
-}
-
-/** An object with exactly one of these members, whose name says what it is. */
-export function oneMember(properties: Schemas, description: string): Schema {
-  return { type: 'object', description, minProperties: 1, maxProperties: 1, properties };
+  return { ...described({ type: 'object', ...needed }, description), properties };
 }

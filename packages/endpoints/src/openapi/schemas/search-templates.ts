@@ -19,7 +19,7 @@ export const SEARCH_TEMPLATE_OPERATIONS = {
   msearch_template: {
     about:
       'Fills in several search templates, and searches: lines of headers, each with its template on the next line.',
-    line: open('A header, or a template.'),
+    request: open('A header, or a template.'),
     answer: ref('MultiSearchAnswer'),
   },
   render_template: {

@@ -10,7 +10,6 @@ import {
   num,
   object,
   one,
-  oneMember,
   open,
   ref,
   text,
@@ -116,33 +115,6 @@ export const SEARCH_SCHEMAS: Schemas = {
       responses: list(either(object({ ...HITS_ANSWER, status: int() }, ['hits', 'status']), ref('Error'))),
     },
     ['took', 'responses'],
-  ),
-  RankEvalRequest: object(
-    {
-      requests: list(
-        object(
-          {
-            ...{ id: text(), request: ref('SearchRequest'), summary_fields: list(text()) },
-            ...{ template_id: text(), params: open() },
-            ratings: list(object({ _index: text(), _id: text(), rating: int() }, ['_index', '_id', 'rating'])),
-          },
-          ['id', 'ratings'],
-        ),
-      ),
-      templates: list(open()),
-      metric: oneMember(
-        {
-          precision: object({ k: int(), relevant_rating_threshold: int(), ignore_unlabeled: bool() }),
-          recall: object({ k: int(), relevant_rating_threshold: int() }),
-          mean_reciprocal_rank: object({ k: int(), relevant_rating_threshold: int() }),
-          dcg: object({ k: int(), normalize: bool() }),
-          expected_reciprocal_rank: object({ k: int(), maximum_relevance: int() }, ['maximum_relevance']),
-        },
-        'The measure of each list.',
-      ),
-      max_concurrent_searches: int(),
-    },
-    ['requests'],
   ),
   RankEvalAnswer: object(
     {
