@@ -240,6 +240,7 @@ it('an answer that is not as shown is told', () => {
   const shown = (language: string, text: string) => ({ language, mark: 'answer', text, line: 1, joined: true });
   expect(difference('a 12 c\n', shown('text', 'a … c'))).toBeUndefined();
   expect(difference('a 12 d\n', shown('text', 'a … c'))).toContain('a 12 d');
+  expect(difference('2 found, 1.5 s\n', shown('text', '2 found, … ms'))).toBeUndefined();
   expect(difference('{"a":1.001,"b":[1,2]}', shown('json', '{"a":1,"b":[1,"…"]}'))).toBeUndefined();
   expect(difference('{"a":1.1,"b":[1,2]}', shown('json', '{"a":1}'))).toContain('$.a');
   expect(difference('{"b":[1,2]}', shown('json', '{"b":[1]}'))).toContain('$.b');
