@@ -66,6 +66,9 @@ pub(super) enum VersionType {
 }
 
 impl VersionType {
+    /// The names that bodies may have; addresses may also say `external_gt`.
+    pub(super) const IN_BODIES: [&str; 3] = ["internal", "external", "external_gte"];
+
     /// Parses the `version_type` parameter.
     ///
     /// # Errors

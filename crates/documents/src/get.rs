@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use sparrow_mapping::{FieldType, Mapping};
 use sparrow_runtime::work;
 
+use super::action::VersionType;
 use super::reply::write_json;
 use sparrow_catalog::{IndexHandle, PRIMARY_TERM, StoredDocument};
 use sparrow_mapping::SourceSelection;
@@ -285,8 +286,6 @@ fn write_document(
     Ok(())
 }
 
-const VERSION_TYPES: [&str; 3] = ["internal", "external", "external_gte"];
-
 /// A document requested by `_mget`.
 #[derive(Debug)]
 struct RequestedDocument {
@@ -305,7 +304,7 @@ fn mget_shape() -> Shape {
 fn wanted_shape() -> Shape {
     object([("_index", text()), ("_id", scalar()), ("routing", text()), ("version", int())])
         .and([("_source", named("SourceSelection")), ("stored_fields", several(text()))])
-        .and([("version_type", one(&VERSION_TYPES))])
+        .and([("version_type", one(&VersionType::IN_BODIES))])
         .needs(&["_id"])
 }
 
@@ -400,7 +399,7 @@ fn parse_wanted(doc: Value, index: &str, default: &View) -> Result<RequestedDocu
                 })?);
             }
             // A read compares versions in the same way, whether the server or the client numbers them.
-            ("version_type", Some(text)) if VERSION_TYPES.contains(&text.as_str()) => {}
+            ("version_type", Some(text)) if VersionType::IN_BODIES.contains(&text.as_str()) => {}
             ("version_type", Some(text)) => {
                 return Err(EngineError::illegal_argument(format!("No version type match [{text}]")));
             }

@@ -33,7 +33,7 @@ pub(super) fn shape() -> Shape {
 fn metadata_shape(kind: ActionKind) -> Shape {
     let all = object(alike("_index _id routing", text()))
         .and(alike("version if_seq_no if_primary_term", int()))
-        .and([("version_type", one(&["internal", "external", "external_gte"])), ("require_alias", flag())]);
+        .and([("version_type", one(&VersionType::IN_BODIES)), ("require_alias", flag())]);
     match kind {
         ActionKind::Index | ActionKind::Create => all.and([("pipeline", text())]),
         ActionKind::Update => all.and([("retry_on_conflict", int()), ("_source", named("SourceSelection"))]),
@@ -311,8 +311,8 @@ mod tests {
         check_error(
             "{\"index\":{}}{\"a\":1}",
             ILLEGAL,
-            "The bulk request must be terminated by a newline [\\n]: there is none in it. curl leaves those of a file out \
-             with [-d], and keeps them with [--data-binary]",
+            "The bulk request must be terminated by a newline [\\n]: the body has no line break. curl removes those of a \
+             file with [-d], and keeps them with [--data-binary]",
         );
         check_error(
             "{\"index\":{\"_index\":\"books\",\"rooting\":\"r\"}}\n{}\n",

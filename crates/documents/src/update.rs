@@ -16,7 +16,10 @@ use sparrow_wire::shape::{Shape, alike, flag, int, named, object, open};
 /// What the body of an update holds.
 pub(super) fn shape() -> Shape {
     object([("doc", open().about("members that are put over those of the document"))])
-        .and([("upsert", open().about("the document, if there is none")), ("script", named("Script"))])
+        .and([
+            ("upsert", open().about("the document to write if none has this id")),
+            ("script", named("Script")),
+        ])
         .and(alike("doc_as_upsert scripted_upsert", flag().preset(false)))
         .and([("detect_noop", flag().preset(true)), ("_source", named("SourceSelection"))])
         .and(alike("if_seq_no if_primary_term", int()))

@@ -59,7 +59,7 @@ pub(super) fn run(
         return Err(EngineError::internal("only a copy has a dry run"));
     };
     if destination.script.is_some() {
-        // What it makes of the documents, and which of them it leaves out, is not in the figures.
+        // The sample does not go through the script, so the figures would ignore what it changes, skips and deletes.
         let reason = "[script] of a reindex with [dry_run] is not supported by this server";
         return Err(EngineError::illegal_argument(reason));
     }

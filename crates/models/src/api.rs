@@ -275,7 +275,8 @@ fn infer_trained_model(
         )));
     }
     let asked = body.shift_remove("inference_config");
-    if let Some(unknown) = infer_shape().stranger(&body) {
+    if let Some(other) = body.keys().next() {
+        let unknown = infer_shape().unknown(other);
         return Err(EngineError::illegal_argument(format!("[infer_trained_model] {unknown}")));
     }
     let model = service.models.resolve(id).ok_or_else(|| service.models.no_model(id))?;

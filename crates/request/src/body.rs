@@ -44,7 +44,7 @@ pub fn without_newlines(body: &[u8]) -> &'static str {
     match body.contains(&b'\n') {
         true => "",
         false => {
-            ": there is none in it. curl leaves those of a file out with [-d], and keeps them with [--data-binary]"
+            ": the body has no line break. curl removes those of a file with [-d], and keeps them with [--data-binary]"
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::suggest::{did_you_mean, suggestions};
+use crate::suggest;
 
 /// A JSON Schema.
 #[derive(Debug, Clone, Default)]
@@ -68,13 +68,10 @@ impl Shape {
 
     /// The end of a message about a member that an object does not have: those that are spelled alike. Empty for one that it has.
     pub fn near(&self, name: &str) -> String {
-        match self.names.contains(&name) {
-            true => String::new(),
-            false => did_you_mean(&suggestions(name, &self.names)),
-        }
+        suggest::near(name, &self.names)
     }
 
-    /// What an error says of the first member of an object that is none of these; `None` if all are.
+    /// The message about the first member of `given` that is not declared; `None` if all of its members are.
     pub fn stranger(&self, given: &Map<String, Value>) -> Option<String> {
         given.keys().find(|name| !self.names.contains(&name.as_str())).map(|name| self.unknown(name))
     }

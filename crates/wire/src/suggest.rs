@@ -29,6 +29,11 @@ pub fn did_you_mean(suggestions: &[&str]) -> String {
     }
 }
 
+/// End of a message about a name: those of `known` that are similar to it. Empty for a known name.
+pub fn near(name: &str, known: &[&str]) -> String {
+    if known.contains(&name) { String::new() } else { did_you_mean(&suggestions(name, known)) }
+}
+
 /// Most names that a message lists.
 const MOST_LISTED: usize = 64;
 

@@ -75,7 +75,7 @@ export class ClusterSearchEngine implements SearchEngine {
   /** Texts that the nodes of one cluster have in common. */
   readonly state: SharedState;
   readonly #native: SearchEngine;
-  /** The same where it is asked by the ids of endpoints and models. */
+  /** The native engine for requests that name endpoints or models: it looks for those that other servers have just made. */
   readonly #latest: SearchEngine;
   readonly #transport: Transport;
   readonly #names: Names;

@@ -299,7 +299,8 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
     }
   }
   if (lines.length > 0 && plan.inPlace === true) await checkThere(context, page);
-  for (let attempt = 0; lines.length > 0;) {
+  let attempt = 0;
+  while (lines.length > 0) {
     const count = portionOf(lines);
     const sent = lines.slice(0, count);
     const answered = await context.transport.ask({

@@ -1,4 +1,4 @@
-// Mappings of indices are asked for once for all parts that need them, and an error of the cluster never means that there are none.
+// A mapping is read once, however many parts of the engine need it, and an error of the cluster is not taken for a missing mapping.
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { type Given, answeringTransport } from '../../../test/support/answering-transport.js';

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use crate::action::VersionType;
 use sparrow_request::error::EngineError;
 use sparrow_request::params::Params;
 use sparrow_runtime::work;
@@ -15,7 +16,7 @@ pub(super) fn shape() -> Shape {
     object(alike("_index _id routing", text()))
         .and(alike("field_statistics term_statistics offsets positions payloads", switch()))
         .and([("doc", open()), ("fields", list(text())), ("per_field_analyzer", map(text()))])
-        .and([("version", int()), ("version_type", one(&VERSION_TYPES)), ("filter", filter_shape())])
+        .and([("version", int()), ("version_type", one(&VersionType::IN_BODIES)), ("filter", filter_shape())])
 }
 
 fn filter_shape() -> Shape {
@@ -28,8 +29,6 @@ pub(super) fn multi_shape() -> Shape {
     let one = || named("TermVectorsRequest");
     object([("docs", list(one())), ("ids", list(text())), ("parameters", one())])
 }
-
-const VERSION_TYPES: [&str; 3] = ["internal", "external", "external_gte"];
 
 /// A document whose term vectors are requested, and what to return of them.
 #[derive(Debug, Clone, Default)]
@@ -172,7 +171,7 @@ impl TermVectorsRequest {
                 ("version", Value::Number(number)) if number.is_i64() => {
                     self.version = number.as_i64();
                 }
-                ("version_type", Value::String(kind)) if VERSION_TYPES.contains(&kind.as_str()) => {}
+                ("version_type", Value::String(kind)) if VersionType::IN_BODIES.contains(&kind.as_str()) => {}
                 (key, _) => {
                     return Err(EngineError::parse(format!(
                         "failed to parse term vectors request. {}",

@@ -273,8 +273,8 @@ impl InferenceRequest {
     /// The settings of a `rerank` request: members next to `input` take precedence over those in `task_settings`.
     fn rerank_settings(&mut self) -> Result<RerankSettings, EngineError> {
         let in_settings = RerankSettings::take(&mut self.task_settings)?;
-        if let Some(unknown) = object(RerankSettings::members()).stranger(&self.task_settings) {
-            return refuse(format!("[task_settings] {unknown}"));
+        if let Some(other) = self.task_settings.keys().next() {
+            return refuse(format!("[task_settings] {}", object(RerankSettings::members()).unknown(other)));
         }
         Ok(RerankSettings::take(&mut self.beside)?.or(in_settings))
     }

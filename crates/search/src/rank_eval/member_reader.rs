@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use sparrow_request::error::{EngineError, Exception};
-use sparrow_wire::suggest::{did_you_mean, suggestions};
+use sparrow_wire::suggest::near;
 
 /// Highest relevance grade: gains are powers of two (`2^rating - 1`).
 pub const MAX_RATING: u32 = 1000;
@@ -101,7 +101,7 @@ impl<'a> MemberReader<'a> {
         match self.members.keys().find(|name| !self.taken.contains(&name.as_str())) {
             None => Ok(()),
             Some(name) => {
-                let near = did_you_mean(&suggestions(name, &self.taken));
+                let near = near(name, &self.taken);
                 Err(parse(format!("[{}] unknown field [{name}]{near}", self.owner)))
             }
         }

@@ -8,7 +8,7 @@ use sparrow_query::dsl::value;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 use sparrow_wire::shape::Shape;
-use sparrow_wire::suggest::{did_you_mean, suggestions};
+use sparrow_wire::suggest::near;
 
 /// Most numbers that a script reads of each bucket, and most that buckets are sorted by.
 pub const MOST_PATHS: usize = 100;
@@ -37,12 +37,11 @@ impl<'a> ParameterReader<'a> {
         BodyError::unknown_field(self.parser, member, self.known)
     }
 
-    /// The same for a type whose errors say what the value is.
+    /// The error for a member that an aggregation does not have, in the form that also names the kind of its value, such as `START_OBJECT`.
     pub fn unknown_key(&self, member: &Member) -> BodyError {
         let (token, name) = (member.value.token(), &*member.name);
-        let near = if self.known.contains(&name) { Vec::new() } else { suggestions(name, self.known) };
-        let reason =
-            format!("Unknown key for a {token} in [{}]: [{name}].{}", self.name, did_you_mean(&near));
+        let near = near(name, self.known);
+        let reason = format!("Unknown key for a {token} in [{}]: [{name}].{near}", self.name);
         BodyError::parsing(member.value.at, reason)
     }
 

@@ -676,7 +676,7 @@ export const DECLARED: Schemas & Readonly<Record<'InferenceEndpointRequest' | 'P
   }},
   UpdateRequest: {"type":"object","properties":{
   "doc": {"type":"object","description":"members that are put over those of the document"},
-  "upsert": {"type":"object","description":"the document, if there is none"},
+  "upsert": {"type":"object","description":"the document to write if none has this id"},
   "script": {"$ref":"#/components/schemas/Script"},
   "doc_as_upsert": {"type":"boolean","default":false},
   "scripted_upsert": {"type":"boolean","default":false},
