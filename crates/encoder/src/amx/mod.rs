@@ -9,6 +9,7 @@
 use std::arch::asm;
 use std::mem::MaybeUninit;
 
+pub(crate) mod floats;
 mod system;
 mod trial;
 
@@ -45,13 +46,30 @@ const STRIDE: usize = PANEL * DIM_STEP;
 #[repr(align(64))]
 struct Dots(MaybeUninit<[[i32; PANEL]; 2 * ROWS]>);
 
-/// Multiplies rows of bytes with a panel of weights, `[dims / 4][PANEL][4]`, tile by tile. `hand_on` is called with the first row of a
-/// tile, its number of rows, and a pointer to their sums, `[rows][PANEL]`. The last tile may overlap the one before. The caller must call
-/// [`release`] after its last product.
+/// Panels are asked for ahead while the one before is multiplied, by each of this many pairs of tiles one part.
+const PARTS: usize = 4;
+
+/// Configures tiles for [`products`] of so many rows and dimensions, unless they are: successive panels need the same configuration. The
+/// caller must call [`release`] after its last product.
 ///
 /// # Safety
-/// The processor has the instructions and the system lets this process use them; `values` holds `rows × dims` bytes, and `weights` a
-/// panel of `dims`, a multiple of 4 above 0.
+/// The processor has the instructions and the system lets this process use them.
+#[inline]
+pub(crate) unsafe fn prepare(rows: usize, dims: usize) {
+    // There is no empty tile.
+    if rows > 0 {
+        // SAFETY: the caller's promise; at most 16 rows, and steps of at most 64 bytes.
+        unsafe { configure(&Config::new(rows.min(ROWS), step(dims))) };
+    }
+}
+
+/// Multiplies rows of bytes with a panel of weights, `[dims / 4][PANEL][4]`, tile by tile. `hand_on` is called with the first row of a
+/// tile, its number of rows, and a pointer to their sums, `[rows][PANEL]`. The last tile may overlap the one before. The panel that follows
+/// in memory, if any, is asked for ahead.
+///
+/// # Safety
+/// [`prepare`] was called for these numbers of rows and dimensions, and nothing else was configured since; `values` holds `rows × dims`
+/// bytes, and `weights` a panel of `dims`, a multiple of 4 above 0.
 #[inline(always)]
 pub(crate) unsafe fn products(
     (values, rows): (*const u8, usize),
@@ -63,17 +81,17 @@ pub(crate) unsafe fn products(
         return;
     }
     let (own, step) = (rows.min(ROWS), step(dims));
-    // SAFETY: the caller's promise; at most 16 rows, and steps of at most 64 bytes.
-    unsafe { configure(&Config::new(own, step)) };
     let mut dots = Dots(MaybeUninit::uninit());
     let dots: *mut i32 = dots.0.as_mut_ptr().cast();
-    let job = Job { weights, dims, step, dots };
+    let panel = dims * PANEL;
+    let mut job = Job { weights, next: weights.wrapping_add(panel), dims, step, dots };
     // The last tile begins so early that it is as long as the others, which have the same configuration.
     let first = |tile: usize| (tile * ROWS).min(rows - own);
     let tiles = rows.div_ceil(ROWS);
     for tile in (0..tiles).step_by(2) {
         let both = [first(tile), first(tile + 1)];
         let both = if tile + 1 < tiles { &both[..] } else { &both[..1] };
+        job.next = weights.wrapping_add(panel + tile / 2 % PARTS * (panel / PARTS));
         // SAFETY: `own` rows of `dims` values exist from each place on, as the weights of `dims` dimensions do; the tiles are
         // configured for them, and `dots` has room for two tiles of rows.
         unsafe {
@@ -101,6 +119,8 @@ fn step(dims: usize) -> usize {
 struct Job {
     /// Pointer to the panel's weights, `[dims / 4][PANEL][4]`.
     weights: *const i8,
+    /// Pointer to the part of the next panel that is asked for ahead, valid or not.
+    next: *const i8,
     dims: usize,
     step: usize,
     /// Pointer to the sums that are written, `[2 × ROWS][PANEL]`.
@@ -126,6 +146,15 @@ unsafe fn multiply_two(job: &Job, one: *const u8, two: *const u8) {
             "tileloadd tmm6, [{weights} + {stride}]",
             "tileloadd tmm7, [{weights} + {stride} + 64]",
             "tileloadd tmm5, [{two} + {dims}]",
+            "prefetcht0 [{next}]",
+            "prefetcht0 [{next} + 64]",
+            "prefetcht0 [{next} + 128]",
+            "prefetcht0 [{next} + 192]",
+            "prefetcht0 [{next} + 256]",
+            "prefetcht0 [{next} + 320]",
+            "prefetcht0 [{next} + 384]",
+            "prefetcht0 [{next} + 448]",
+            "add {next}, {ahead}",
             "tdpbusd tmm0, tmm4, tmm6",
             "tdpbusd tmm1, tmm4, tmm7",
             "tdpbusd tmm2, tmm5, tmm6",
@@ -146,6 +175,8 @@ unsafe fn multiply_two(job: &Job, one: *const u8, two: *const u8) {
             dims = in(reg) job.dims,
             step = in(reg) job.step,
             column = in(reg) job.step * PANEL,
+            next = inout(reg) job.next => _,
+            ahead = in(reg) job.step * PANEL / PARTS,
             stride = in(reg) STRIDE,
             dots = in(reg) job.dots,
             half = const ROWS * STRIDE,
@@ -171,6 +202,15 @@ unsafe fn multiply_one(job: &Job, one: *const u8) {
             "tileloadd tmm4, [{one} + {dims}]",
             "tileloadd tmm6, [{weights} + {stride}]",
             "tileloadd tmm7, [{weights} + {stride} + 64]",
+            "prefetcht0 [{next}]",
+            "prefetcht0 [{next} + 64]",
+            "prefetcht0 [{next} + 128]",
+            "prefetcht0 [{next} + 192]",
+            "prefetcht0 [{next} + 256]",
+            "prefetcht0 [{next} + 320]",
+            "prefetcht0 [{next} + 384]",
+            "prefetcht0 [{next} + 448]",
+            "add {next}, {ahead}",
             "tdpbusd tmm0, tmm4, tmm6",
             "tdpbusd tmm1, tmm4, tmm7",
             "add {one}, {step}",
@@ -185,6 +225,8 @@ unsafe fn multiply_one(job: &Job, one: *const u8) {
             dims = in(reg) job.dims,
             step = in(reg) job.step,
             column = in(reg) job.step * PANEL,
+            next = inout(reg) job.next => _,
+            ahead = in(reg) job.step * PANEL / PARTS,
             stride = in(reg) STRIDE,
             dots = in(reg) job.dots,
             out("tmm0") _, out("tmm1") _, out("tmm4") _, out("tmm6") _, out("tmm7") _,

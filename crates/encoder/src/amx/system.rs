@@ -1,4 +1,4 @@
-//! Whether the processor has AMX for bytes and the system lets this process use it.
+//! Whether the processor has AMX for bytes and bf16 and the system lets this process use it.
 
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 use std::sync::OnceLock;
@@ -10,20 +10,20 @@ pub(crate) fn allows_tiles() -> bool {
     *ALLOWED.get_or_init(|| has_tiles() && permitted())
 }
 
-/// Whether the processor has AMX-INT8 and the system saves tiles, whether or not this process has asked for permission
+/// Whether the processor has AMX-INT8 and AMX-BF16 and the system saves tiles, whether or not this process has asked for permission
 /// to use them.
 pub(crate) fn has_tiles() -> bool {
     has_instructions() && saves_tiles()
 }
 
-/// Whether the processor has AMX-TILE and AMX-INT8 with palette 1: eight tiles of 16 rows × 64 bytes.
+/// Whether the processor has AMX-TILE, AMX-INT8 and AMX-BF16 with palette 1: eight tiles of 16 rows × 64 bytes.
 #[allow(unused_unsafe, reason = "safe since Rust 1.94")]
 fn has_instructions() -> bool {
     // SAFETY: every x86-64 processor has the instruction.
     let leaf = |leaf: u32, part: u32| unsafe { __cpuid_count(leaf, part) };
     // SAFETY: as above.
     let highest = unsafe { __cpuid(0) }.eax;
-    if highest < 0x1D || leaf(7, 0).edx >> 24 & 0b11 != 0b11 || leaf(0x1D, 0).eax < 1 {
+    if highest < 0x1D || leaf(7, 0).edx >> 22 & 0b1101 != 0b1101 || leaf(0x1D, 0).eax < 1 {
         return false;
     }
     let palette = leaf(0x1D, 1);

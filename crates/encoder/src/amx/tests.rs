@@ -6,8 +6,9 @@ use std::mem::MaybeUninit;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
+use super::emulator::decode::{Instruction, decode};
 use super::emulator::{self, tiles::Tiles};
-use super::{Config, configure, release, runs, step, system, trial};
+use super::{Config, configure, floats, release, runs, step, system, trial};
 
 /// Whether AMX products can be computed here, really or emulated; prints the reason if not.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says why")]
@@ -132,6 +133,94 @@ fn bytes_have_the_signs_of_their_sides_and_sums_wrap() {
     tiles.multiply(0, 4, 6).unwrap();
     let sum = i32::from_le_bytes(*tiles.data[0][0].first_chunk().unwrap());
     assert_eq!(sum, i32::MIN.wrapping_add(255 * -128 - 1 + 256));
+}
+
+/// Numbers that are not normal count as zeros, and the sums of even and odd places are added up apart from each other.
+#[test]
+fn floats_are_multiplied_as_the_manual_says() {
+    let mut tiles = Tiles::INIT;
+    tiles.configure(Config::new(1, 8).0).unwrap();
+    let bf16 =
+        |numbers: [f32; 4]| numbers.map(|number| ((number.to_bits() >> 16) as u16).to_le_bytes()).concat();
+    let subnormal = f32::from_bits(1 << 16);
+    tiles.data[4][0][..8].copy_from_slice(&bf16([1.5, -2.0, 1e10, subnormal]));
+    let right = bf16([4.0, 0.25, 1e10, 1e38]);
+    tiles.data[6][0][..4].copy_from_slice(&right[..4]);
+    tiles.data[6][1][..4].copy_from_slice(&right[4..]);
+    let old = 7.0f32;
+    tiles.data[0][0][..4].copy_from_slice(&old.to_le_bytes());
+    tiles.multiply_floats(0, 4, 6).unwrap();
+    let sum = f32::from_le_bytes(*tiles.data[0][0].first_chunk().unwrap());
+    let large = f32::from_bits(1e10f32.to_bits() & 0xFFFF_0000);
+    assert_eq!(sum, 7.0 + (large.mul_add(large, 6.0) - 0.5));
+}
+
+/// The emulator's floats are the processor's, bit for bit, wherever there is one to compare with.
+#[test]
+fn the_emulator_multiplies_floats_as_a_processor_does() {
+    if !system::allows_tiles() {
+        return;
+    }
+    let mut state = 5u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        // Signs, fractions, and exponents from tiny to large.
+        let exponent = 117 + (state >> 40) % 20;
+        ((state >> 33) & 0x8000 | exponent << 7 | (state >> 20) & 0x7F) as u16
+    };
+    let mut operand = || -> Vec<u16> { (0..2 * floats::STEP / 2).map(|_| next()).collect() };
+    let (rows, columns) = (operand(), operand());
+    let mut out = [[0f32; 32]; 32];
+    let product = floats::Product {
+        rows: rows.as_ptr().cast(),
+        two: true,
+        columns: columns.as_ptr().cast(),
+        steps: 2,
+        out: out.as_mut_ptr().cast(),
+        apart: 128,
+    };
+    // SAFETY: there are tiles, and operands of two steps.
+    unsafe {
+        floats::prepare();
+        floats::multiply(&product);
+        release();
+    }
+    let mut tiles = Tiles::INIT;
+    tiles.configure(Config::new(16, 64).0).unwrap();
+    for step in 0..2 {
+        for (left, right) in [(0, 0), (0, 1), (1, 0)] {
+            for tile in 0..4 {
+                let place =
+                    |part: usize, tile: usize| step * floats::STEP + part * floats::LOW + tile * floats::TILE;
+                // SAFETY: whole tiles of the operands.
+                unsafe {
+                    tiles.load(4, rows.as_ptr().cast::<u8>().add(place(left, tile / 2)), 64).unwrap();
+                    tiles.load(6, columns.as_ptr().cast::<u8>().add(place(right, tile % 2)), 64).unwrap();
+                }
+                tiles.multiply_floats(tile, 4, 6).unwrap();
+            }
+        }
+    }
+    for (row, out) in out.iter().enumerate() {
+        for (column, found) in out.iter().enumerate() {
+            let tile = &tiles.data[row / 16 * 2 + column / 16][row % 16];
+            let wanted = f32::from_le_bytes(tile.as_chunks().0[column % 16]);
+            assert_eq!(found.to_bits(), wanted.to_bits(), "{row} {column}: {found} and {wanted}");
+        }
+    }
+}
+
+#[test]
+fn products_are_decoded() {
+    for (code, wanted) in [
+        ([0xC4u8, 0xE2, 0x49, 0x5E, 0xC4], Instruction::Multiply(0, 4, 6)),
+        ([0xC4, 0xE2, 0x42, 0x5C, 0xDD], Instruction::MultiplyFloats(3, 5, 7)),
+    ] {
+        let at = code.as_ptr() as usize;
+        // SAFETY: a whole instruction.
+        let found = unsafe { decode(at, &[0; 23]) };
+        assert_eq!(found, Some((wanted, at + 5)));
+    }
 }
 
 #[test]

@@ -15,6 +15,10 @@ pub(super) const ROWS_AT_ONCE: usize = 120;
 /// of ingest.
 const ROWS_OF_LARGE: usize = 528;
 
+/// Rows that go through a whole layer at once where its weights are bytes, unless a single text has more: queries, keys and values, and the
+/// inner activations stay in the second-level cache, which they would leave several times as often as the weights.
+const ROWS_OF_BYTES: usize = 192;
+
 /// Number of weights of a linear map above which the feed-forward part counts as large; its two maps are of the same size.
 const LARGE: usize = 1 << 19;
 
@@ -73,26 +77,51 @@ impl Layers {
         }
     }
 
-    /// Computes a layer in place. Returns what its feed-forward part was given last: that of all rows, if there are at most
-    /// [`ROWS_AT_ONCE`].
+    /// Computes a layer in place, some texts after the other. Returns what its feed-forward part was given last: that of all rows, if there
+    /// are at most [`ROWS_AT_ONCE`].
     pub(super) fn layer<'m>(&self, layer: &Layer, ranges: &[Range<usize>], memory: Memory<'m>) -> &'m [f32] {
+        let Memory { rows, qkv, context, inner, gate, scratch } = memory;
+        let most = if layer.inner.is_int8() { ROWS_OF_BYTES } else { usize::MAX };
+        let (mut last, mut rest) = (0, ranges);
+        while let Some(first) = rest.first() {
+            let fits = |range: &&Range<usize>| range.end - first.start <= most;
+            let (texts, others) = rest.split_at(rest.iter().take_while(fits).count().max(1));
+            let memory = Memory { rows, qkv, context, inner, gate, scratch };
+            last = self.layer_of(layer, texts, memory);
+            rest = others;
+        }
+        &qkv[..last]
+    }
+
+    /// Computes a layer of successive texts. Returns how many numbers its feed-forward part was given last; they are in `qkv`.
+    fn layer_of(&self, layer: &Layer, texts: &[Range<usize>], memory: Memory<'_>) -> usize {
         let (kernels, width) = (self.kernels, self.width);
+        let ([Range { start, .. }, .., Range { end, .. }] | [Range { start, end }]) = texts else { return 0 };
         let Memory { rows, qkv, context, inner, scratch, .. } = memory;
-        let mut last = 0;
+        let rows = &mut rows[start * width..end * width];
+        let (qkv, context) = (&mut qkv[..3 * rows.len()], &mut context[..rows.len()]);
         kernels.linear(&layer.qkv, rows, Epilogue::None, scratch, qkv);
-        for range in ranges {
+        for text in texts {
+            let text = text.start - start..text.end - start;
             let job = Attention {
-                qkv: &qkv[range.start * 3 * width..range.end * 3 * width],
-                tokens: range.len(),
+                qkv: &qkv[text.start * 3 * width..text.end * 3 * width],
+                tokens: text.len(),
                 width,
                 heads: self.heads,
                 window: usize::MAX,
             };
-            kernels.attention(&job, scratch, &mut context[range.start * width..range.end * width]);
+            kernels.attention(&job, scratch, &mut context[text.start * width..text.end * width]);
         }
         let columns = layer.inner.columns();
-        let at_once = if layer.inner.size() > LARGE { ROWS_OF_LARGE } else { ROWS_AT_ONCE };
+        let at_once = if layer.inner.is_int8() {
+            ROWS_OF_BYTES
+        } else if layer.inner.size() > LARGE {
+            ROWS_OF_LARGE
+        } else {
+            ROWS_AT_ONCE
+        };
         let inner = room(inner, (rows.len() / width).min(at_once) * columns);
+        let mut last = 0;
         for (rows, context) in rows.chunks_mut(at_once * width).zip(context.chunks_mut(at_once * width)) {
             // The queries have been read: their place takes what is made of the context.
             last = rows.len();
@@ -104,6 +133,6 @@ impl Layers {
             kernels.linear(&layer.outer, inner, Epilogue::None, scratch, rows);
             kernels.normalize(&layer.output_norm.view(), rows, attended);
         }
-        &qkv[..last]
+        last
     }
 }

@@ -1,8 +1,8 @@
-//! The encodings of the AMX instructions that the kernels use: VEX.128.0F38.W0 with the opcodes 49, 4B and 5E.
+//! The encodings of the AMX instructions that the kernels use: VEX.128.0F38.W0 with the opcodes 49, 4B, 5C and 5E.
 
 /// One decoded AMX instruction: tile numbers and memory addresses of its operands.
 #[derive(Debug, PartialEq)]
-pub(super) enum Instruction {
+pub(in super::super) enum Instruction {
     LoadConfig(*const u8),
     StoreConfig(*mut u8),
     Release,
@@ -13,6 +13,8 @@ pub(super) enum Instruction {
     Store(usize, *mut u8, isize),
     /// `tdpbusd`: numbers of the tiles of sums, of unsigned bytes and of signed bytes.
     Multiply(usize, usize, usize),
+    /// `tdpbf16ps`: numbers of the tiles of sums, and of the two tiles of bf16.
+    MultiplyFloats(usize, usize, usize),
 }
 
 /// Indexes of the general registers in the signal context's array, by the number that instructions encode them with.
@@ -47,7 +49,7 @@ struct Place {
 ///
 /// # Safety
 /// `at` points to readable code that starts with a whole instruction. No byte beyond it is read.
-pub(super) unsafe fn decode(at: usize, registers: &[i64; 23]) -> Option<(Instruction, usize)> {
+pub(in super::super) unsafe fn decode(at: usize, registers: &[i64; 23]) -> Option<(Instruction, usize)> {
     let mut next = at;
     let mut byte = || {
         // SAFETY: a byte of the instruction, by the caller's promise, as long as those before fit.
@@ -68,7 +70,7 @@ pub(super) unsafe fn decode(at: usize, registers: &[i64; 23]) -> Option<(Instruc
     let (wide, third, long, prefix) = (second >> 7, !second >> 3 & 15, second >> 2 & 1, second & 3);
     let opcode = byte();
     // There are eight tiles.
-    if wide != 0 || long != 0 || r != 0 || !matches!(opcode, 0x49 | 0x4B | 0x5E) {
+    if wide != 0 || long != 0 || r != 0 || !matches!(opcode, 0x49 | 0x4B | 0x5C | 0x5E) {
         return None;
     }
     let operands = byte();
@@ -79,6 +81,9 @@ pub(super) unsafe fn decode(at: usize, registers: &[i64; 23]) -> Option<(Instruc
             (0x49, 3) if other == 0 && third == 0 => Some((Instruction::Zero(tile), next)),
             (0x5E, 1) if b == 0 && third < 8 => {
                 Some((Instruction::Multiply(tile, usize::from(other), usize::from(third)), next))
+            }
+            (0x5C, 2) if b == 0 && third < 8 => {
+                Some((Instruction::MultiplyFloats(tile, usize::from(other), usize::from(third)), next))
             }
             _ => None,
         };

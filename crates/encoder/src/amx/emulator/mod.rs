@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use decode::{Instruction, decode};
 use tiles::Tiles;
 
-mod decode;
+pub(super) mod decode;
 pub(super) mod tiles;
 
 thread_local! {
@@ -60,7 +60,7 @@ pub(super) fn spawn<T: Send + 'static>(
     })
 }
 
-/// Calls `run` with an emulated processor that is wrong: each `tdpbusd` of this thread adds `error` to all of its dot products.
+/// Calls `run` with an emulated processor that is wrong: each product of tiles of this thread adds `error` to all of its dot products.
 pub(crate) fn with_error<T>(error: i32, run: impl FnOnce() -> T) -> T {
     WRONG.set(error);
     let result = run();
@@ -122,6 +122,7 @@ unsafe fn perform(tiles: &mut Tiles, instruction: &Instruction) -> Result<(), ti
         // SAFETY: as above.
         Instruction::Store(tile, to, stride) => unsafe { tiles.store(tile, to, stride) },
         Instruction::Multiply(sum, left, right) => tiles.multiply(sum, left, right),
+        Instruction::MultiplyFloats(sum, left, right) => tiles.multiply_floats(sum, left, right),
     }
 }
 

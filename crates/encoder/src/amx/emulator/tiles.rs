@@ -123,9 +123,8 @@ impl Tiles {
         Ok(())
     }
 
-    /// Executes `tdpbusd`: adds products of the unsigned bytes of `left` and the signed bytes of `right` to the tile
-    /// `sum`.
-    pub(in super::super) fn multiply(&mut self, sum: usize, left: usize, right: usize) -> Result<(), Fault> {
+    /// What the instructions that multiply have in common: rows of sums, their bytes, and the bytes of a row of `left`.
+    fn shapes(&self, sum: usize, left: usize, right: usize) -> Result<[usize; 3], Fault> {
         self.valid(&[sum, left, right])?;
         if sum == left || sum == right || left == right {
             return Err("#UD: a tile is named twice");
@@ -137,6 +136,13 @@ impl Tiles {
         if self.rows(left) != rows || self.row_bytes(right) != columns || self.rows(right) != depth / 4 {
             return Err("#UD: the tiles' shapes do not fit");
         }
+        Ok([rows, columns, depth])
+    }
+
+    /// Executes `tdpbusd`: adds products of the unsigned bytes of `left` and the signed bytes of `right` to the tile
+    /// `sum`.
+    pub(in super::super) fn multiply(&mut self, sum: usize, left: usize, right: usize) -> Result<(), Fault> {
+        let [rows, columns, depth] = self.shapes(sum, left, right)?;
         let (a, b) = (self.data[left], self.data[right]);
         for (row, out) in self.data[sum].iter_mut().enumerate() {
             let mut all = [0i32; ROW_BYTES / 4];
@@ -158,4 +164,50 @@ impl Tiles {
         self.config[1] = 0;
         Ok(())
     }
+
+    /// Executes `tdpbf16ps`: adds products of the numbers of bf16 of `left` and `right` to the floats of the tile `sum`. Numbers that are not
+    /// normal count as 0, before and after.
+    pub(in super::super) fn multiply_floats(
+        &mut self,
+        sum: usize,
+        left: usize,
+        right: usize,
+    ) -> Result<(), Fault> {
+        let [rows, columns, depth] = self.shapes(sum, left, right)?;
+        let (a, b) = (self.data[left], self.data[right]);
+        for (row, out) in self.data[sum].iter_mut().enumerate() {
+            let mut all = [0f32; ROW_BYTES / 4];
+            if row < rows {
+                for (column, (all, old)) in all[..columns / 4].iter_mut().zip(out.as_chunks().0).enumerate() {
+                    let mut halves = [0f32; 2];
+                    for (a, b) in a[row].as_chunks::<4>().0[..depth / 4].iter().zip(&b) {
+                        let b = b.as_chunks::<4>().0[column];
+                        for (half, sum) in halves.iter_mut().enumerate() {
+                            let number = |four: &[u8; 4]| {
+                                normal(f32::from_bits(u32::from_le_bytes([
+                                    0,
+                                    0,
+                                    four[2 * half],
+                                    four[2 * half + 1],
+                                ])))
+                            };
+                            *sum = normal(number(a).mul_add(number(&b), *sum));
+                        }
+                    }
+                    let old = normal(f32::from_le_bytes(*old));
+                    *all = normal(old + normal(halves[0] + halves[1])) + self.wrong as f32;
+                }
+            }
+            for (out, all) in out.as_chunks_mut().0.iter_mut().zip(all) {
+                *out = all.to_le_bytes();
+            }
+        }
+        self.config[1] = 0;
+        Ok(())
+    }
+}
+
+/// 0 for a number that is not normal.
+fn normal(number: f32) -> f32 {
+    if number.is_subnormal() { 0.0f32.copysign(number) } else { number }
 }

@@ -18,6 +18,7 @@ pub(super) unsafe trait Lanes: Copy {
     unsafe fn add(self, other: Self) -> Self;
     unsafe fn sub(self, other: Self) -> Self;
     unsafe fn mul(self, other: Self) -> Self;
+    /// The quotient of normal numbers, within two units in the last place.
     unsafe fn div(self, other: Self) -> Self;
     /// `self · by + plus`.
     unsafe fn mul_add(self, by: Self, plus: Self) -> Self;
@@ -31,6 +32,12 @@ pub(super) unsafe trait Lanes: Copy {
     unsafe fn bytes(from: *const i8) -> Self;
     /// 2 to the power of each lane, an integer in −126..=127.
     unsafe fn power_of_two(self) -> Self;
+    /// `self · 2^power`, where no result is below the smallest normal number.
+    #[inline(always)]
+    unsafe fn times_power_of_two(self, power: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { self.mul(power.power_of_two()) }
+    }
     unsafe fn sum(self) -> f32;
     unsafe fn largest(self) -> f32;
 
@@ -64,7 +71,7 @@ pub(super) unsafe fn exp<V: Lanes>(x: V) -> V {
             p = p.mul_add(fraction, V::splat(coefficient));
         }
         let value = p.mul_add(fraction.mul(fraction), fraction.add(V::splat(1.0)));
-        value.mul(whole.power_of_two())
+        value.times_power_of_two(whole)
     }
 }
 

@@ -45,6 +45,7 @@ unsafe fn screen(panel: &Panel<'_>, document: &Document<'_>, masks: &mut [u32]) 
     // SAFETY: the caller's promise, and a panel has its weights in steps of four dimensions; the products of `rows` tokens are there
     // when they are handed on.
     unsafe {
+        amx::prepare(tokens, dims);
         amx::products(
             (document.values.as_ptr(), tokens),
             (panel.weights.as_ptr(), dims),

@@ -1,5 +1,5 @@
-//! Products of bytes with AMX, computed by [`crate::amx`] from the panels of AVX-512; all other functions are those of
-//! AVX-512.
+//! Products of bytes and attention with AMX, computed by [`crate::amx`], the former from the panels of AVX-512; all other functions are
+//! those of AVX-512.
 
 use std::arch::x86_64::*;
 
@@ -11,11 +11,15 @@ use super::int8::{Columns, place, quantise};
 use super::jobs::{Epilogue, Gemm};
 use super::linear::Bytes;
 
+mod attention;
+
 pub(super) static KERNELS: Kernels = Kernels {
     name: "amx",
     // SAFETY: these kernels are handed out only where the processor has the features and the system allows their use; `Kernels` has
     // checked the lengths.
     gemm_bytes: |job, bytes, scratch, out| unsafe { gemm(job, bytes, scratch, out) },
+    // SAFETY: as above.
+    attention: |job, scratch, out| unsafe { attention::attention(job, scratch, out) },
     ..avx512::KERNELS
 };
 
@@ -54,6 +58,7 @@ unsafe fn product<const GELU: bool>(job: &Gemm<'_>, bytes: &Bytes, scratch: &mut
     // weights; sums are of a row that is there.
     unsafe {
         quantise::<Vnni>(job.input, &bytes.factors, rows);
+        amx::prepare(job.rows, depth);
         for column in (0..linear.columns).step_by(PANEL) {
             let columns = Columns::of(bytes, &linear.bias, column);
             let weights = bytes.numbers.as_ptr().add(column * depth);
