@@ -136,7 +136,14 @@ fn what_cannot_be_computed_is_refused_by_name() {
         &config(&|json| json["hidden_size"] = json!(16)),
         "embeddings.word_embeddings.weight] has the shape [13, 32]",
     );
-    refused(&config(&|json| json["num_attention_heads"] = json!(2)), "multiples of 32");
+    refused(
+        &config(&|json| json["num_attention_heads"] = json!(2)),
+        "the width of each of its attention heads is [16], and has to be a multiple of [32]",
+    );
+    refused(
+        &config(&|json| json["num_attention_heads"] = json!(3)),
+        "hidden states of [32] numbers cannot be divided among [3] attention heads",
+    );
     let steps = |json: &mut Value| json[1]["type"] = json!("sentence_transformers.models.Dense");
     refused(&changed("checkpoint-bert", "modules.json", steps), "module [Dense]");
     let pooling = |json: &mut Value| json["pooling_mode_max_tokens"] = json!(true);
