@@ -190,6 +190,13 @@ impl TextTokenizer {
         &tokens.ids[self.prefix.len()..tokens.ids.len() - self.suffix.len()]
     }
 
+    /// The highest id of a token: of the vocabulary, of added tokens, and of those around texts and pairs.
+    pub(crate) fn highest_id(&self) -> u32 {
+        let around = self.prefix.iter().chain(&self.suffix);
+        let around = around.chain(self.pairs.iter().flat_map(Template::ids)).copied();
+        around.fold(self.inner.highest_id(), u32::max)
+    }
+
     /// Number of entries in the vocabulary, added tokens included.
     pub(crate) fn vocabulary_size(&self) -> usize {
         self.inner.vocabulary_size()

@@ -172,6 +172,34 @@ fn what_cannot_be_computed_is_refused_by_name() {
     refused(&missing, "pytorch_model.bin is not read");
 }
 
+/// The id of a token that has no embedding, wherever it comes from. Embeddings that no token has are padding.
+#[test]
+fn a_tokenizer_with_more_ids_than_embeddings_is_refused() {
+    let beyond = "a token with the id [13], and the model has word embeddings for the [13] ids from 0 only";
+    let tokenizer = |name: &str, change: &dyn Fn(&mut Value)| changed(name, "tokenizer.json", change);
+    let of_vocabulary = |json: &mut Value| json["model"]["vocab"]["zebra"] = json!(13);
+    let added = |json: &mut Value| {
+        let mut token = json["added_tokens"][0].clone();
+        (token["id"], token["content"]) = (json!(13), json!("[ZEBRA]"));
+        json["added_tokens"].as_array_mut().unwrap().push(token);
+    };
+    let around = |json: &mut Value| json["post_processor"]["special_tokens"]["[CLS]"]["ids"] = json!([13]);
+    for name in ["checkpoint-bert", "checkpoint-modernbert", "checkpoint-splade", "cross-bert"] {
+        refused(&tokenizer(name, &of_vocabulary), beyond);
+        refused(&tokenizer(name, &added), beyond);
+        refused(&tokenizer(name, &around), beyond);
+    }
+    let piece =
+        |json: &mut Value| json["model"]["vocab"].as_array_mut().unwrap().push(json!(["zebra", -9.0]));
+    refused(&tokenizer("checkpoint-xlmr", &piece), "a token with the id [15]");
+    let fewer = |json: &mut Value| {
+        let vocabulary = json["model"]["vocab"].as_object_mut().unwrap();
+        vocabulary.retain(|_, id| id.as_u64() < Some(12));
+        assert!(vocabulary.len() == 12);
+    };
+    Model::load(tokenizer("checkpoint-bert", &fewer).path()).unwrap();
+}
+
 /// An unreadable configuration gives the reason, and not an error about missing keys.
 #[test]
 fn an_architecture_that_cannot_be_read_says_why() {
