@@ -213,7 +213,9 @@ describe('searching by a template', () => {
     const ofIndex = lines({}, byTag);
     expect((await done('GET', '/other/_msearch/template', ofIndex)).responses[0].hits.hits[0]._index).toBe('other');
     await refused(call('POST', '/_msearch/template', lines({}, { id: 'nobody' })), 404, 'unable to find script');
-    await refused(call('POST', '/_msearch/template', '{}\n{"source":"{}"}'), 400, 'terminated by a newline');
+    await refused(call('POST', '/_msearch/template', '{}\n{"source":"{}"}'), 400, 'terminated by a newline [\\n]"');
+    const inOneLine = call('POST', '/_msearch/template', '{}{"source":"{}"}');
+    await refused(inOneLine, 400, 'terminated by a newline [\\n]: the body has no line break. curl removes those');
     await refused(call('POST', '/_msearch/template', '\n'), 400, 'no requests added');
   });
 });

@@ -243,6 +243,23 @@ describe.each(ENGINES)('over the $name engine', ({ name, start }) => {
     expect(responses[1].status).toBe(404);
   });
 
+  it('says of lines without a last line break what takes line breaks away', async () => {
+    const lines: Readonly<Record<string, string>> = { _bulk: '[\\n]', _msearch: '[\n]', '_msearch/template': '[\n]' };
+    for (const [path, newline] of Object.entries(lines)) {
+      const kind = path.startsWith('_bulk') ? 'bulk' : 'msearch';
+      const sentence = `The ${kind} request must be terminated by a newline ${newline}`;
+      const refused = async (body: string): Promise<string> => {
+        const answer = await server.request('POST', `/${of('plain')}/${path}`, body);
+        expect(answer.status, answer.text).toBe(400);
+        return answer.body.error.reason as string;
+      };
+      expect(await refused('{"index":{}}\n{}')).toBe(sentence);
+      expect(await refused('{"index":{}}{}')).toBe(
+        `${sentence}: the body has no line break. curl removes those of a file with [-d], and keeps them with [--data-binary]`,
+      );
+    }
+  });
+
   it('sends documents through the pipeline that the index, the request or the item names, and each only once', async () => {
     const index = of('default');
     await ask('PUT', `/${index}`, {

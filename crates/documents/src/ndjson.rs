@@ -10,7 +10,7 @@ use sparrow_runtime::work;
 
 use super::action::{Action, ActionKind, VersionType, primary_term, sequence_number};
 use sparrow_mapping::SourceSelection;
-use sparrow_request::body::{parse_json, token, without_newlines};
+use sparrow_request::body::{parse_json, token, unterminated};
 use sparrow_request::error::EngineError;
 use sparrow_wire::shape::{Shape, alike, flag, int, named, object, one, one_member, text};
 
@@ -53,7 +53,7 @@ pub(super) fn parse<'a>(body: &'a [u8], defaults: &Defaults) -> Result<Vec<Actio
     if body.is_empty() {
         return Err(EngineError::parse("request body is required"));
     }
-    let mut lines = Lines { rest: body, number: 0 };
+    let mut lines = Lines { body, rest: body, number: 0 };
     let mut actions = Vec::new();
     while let Some(line) = lines.next_line()? {
         if line.iter().all(u8::is_ascii_whitespace) {
@@ -81,6 +81,7 @@ pub(super) fn parse<'a>(body: &'a [u8], defaults: &Defaults) -> Result<Vec<Actio
 }
 
 struct Lines<'a> {
+    body: &'a [u8],
     rest: &'a [u8],
     number: usize,
 }
@@ -94,10 +95,7 @@ impl<'a> Lines<'a> {
         // Reading from memory cannot fail. This finds the byte many times faster than an iterator.
         let length = behind.skip_until(b'\n').unwrap_or_default();
         let Some(line) = self.rest[..length].strip_suffix(b"\n") else {
-            let hint = if self.number == 0 { without_newlines(self.rest) } else { "" };
-            return Err(EngineError::illegal_argument(format!(
-                "The bulk request must be terminated by a newline [\\n]{hint}"
-            )));
+            return Err(EngineError::illegal_argument(unterminated("bulk", self.body)));
         };
         self.number += 1;
         self.rest = behind;

@@ -10,6 +10,9 @@ use crate::small_file;
 mod expansion;
 mod hugging_face;
 mod pairs;
+mod parts;
+#[cfg(test)]
+mod parts_tests;
 mod unigram;
 mod word_piece;
 
@@ -84,7 +87,7 @@ impl TextTokenizer {
             )));
         }
         // Before the library puts anything together.
-        if let Some(problem) = expansion::problem(&bytes, limit) {
+        if let Some(problem) = expansion::problem(&bytes, limit).or_else(|| parts::problem(&bytes)) {
             return Err(unreadable(problem));
         }
         // The library panics over some files that are JSON and no tokenizer, over others with the first text: found by
@@ -188,6 +191,13 @@ impl TextTokenizer {
     /// The tokens of a text without special tokens; used to weigh query tokens by a table.
     pub(crate) fn content<'a>(&self, tokens: &'a Tokens) -> &'a [u32] {
         &tokens.ids[self.prefix.len()..tokens.ids.len() - self.suffix.len()]
+    }
+
+    /// The highest id of a token: of the vocabulary, of added tokens, and of those around texts and pairs.
+    pub(crate) fn highest_id(&self) -> u32 {
+        let around = self.prefix.iter().chain(&self.suffix);
+        let around = around.chain(self.pairs.iter().flat_map(Template::ids)).copied();
+        around.fold(self.inner.highest_id(), u32::max)
     }
 
     /// Number of entries in the vocabulary, added tokens included.
@@ -401,7 +411,7 @@ mod tests {
     use super::{LONG_RUN, MAX_PIECE_BYTES, PIECE_BYTES, TextTokenizer, Tokens};
 
     /// A test tokenizer: WordPiece with a small vocabulary and BERT's template.
-    const TOKENIZER: &str = r###"{
+    pub(super) const TOKENIZER: &str = r###"{
         "version": "1.0", "truncation": {"direction":"Right","max_length":4,"strategy":"LongestFirst","stride":0},
         "padding": {"strategy":{"Fixed":8},"direction":"Right","pad_to_multiple_of":null,"pad_id":0,"pad_type_id":0,"pad_token":"[PAD]"},
         "added_tokens": [

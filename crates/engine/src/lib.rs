@@ -20,6 +20,7 @@ use sparrow_ingest::Pipelines;
 use sparrow_jobs as jobs;
 pub use sparrow_models::AdaptiveTiming;
 use sparrow_models::{ModelOptions, ModelService, Models};
+pub use sparrow_request::body::unterminated;
 pub use sparrow_request::error::{ApiError, EngineError, Exception};
 pub use sparrow_request::named::Named;
 use sparrow_request::operation::Lane;

@@ -211,7 +211,7 @@ mod tests {
     fn a_folder_and_a_pipe_that_nobody_writes_into_are_refused_at_once() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
-        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        sparrow_fuzzing::make_pipe(&pipe).unwrap();
         for path in [folder.path(), &pipe] {
             for opened in
                 [File::open(path), File::open_or_create(path), File::create(path), File::append(path)]

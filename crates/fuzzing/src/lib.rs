@@ -6,6 +6,8 @@
 
 mod json;
 mod mutation;
+#[cfg(unix)]
+mod pipe;
 mod random;
 
 use std::cell::Cell;
@@ -19,6 +21,8 @@ use std::time::{Duration, Instant};
 
 pub use json::mutated as mutated_json;
 pub use mutation::{EDGES, WORDS, mutated};
+#[cfg(unix)]
+pub use pipe::make_pipe;
 pub use random::Random;
 
 /// Default fuzzing time for each decoder.

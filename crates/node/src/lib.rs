@@ -215,6 +215,12 @@ pub fn check_data(data: String) -> NativeReply {
     )
 }
 
+/// Why a `bulk` or an `msearch` is refused whose last line does not end, for those that do not reach the engine as they came.
+#[napi(catch_unwind, ts_args_type = "request: 'bulk' | 'msearch', body: Buffer")]
+pub fn unterminated(request: String, body: Buffer) -> String {
+    sparrow_engine::unterminated(&request, &body)
+}
+
 /// What the HTTP layer has to know of the engine's operations, of the actions that privileges are granted for, and of what the bodies of
 /// queries hold, as JSON: `{operations, actions, queries}`, each an object by name.
 #[napi(catch_unwind)]

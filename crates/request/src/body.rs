@@ -39,14 +39,17 @@ pub fn parse_object(body: &[u8]) -> Result<Map<String, Value>, EngineError> {
     }
 }
 
-/// The end of an error about a body of lines whose last one does not end, for a body that has no end of a line at all.
-pub fn without_newlines(body: &[u8]) -> &'static str {
-    match body.contains(&b'\n') {
+/// Why a body of lines is refused whose last one does not end: that of a `bulk` or an `msearch`.
+pub fn unterminated(request: &str, body: &[u8]) -> String {
+    // So they are written in Elasticsearch.
+    let newline = if request == "msearch" { "\n" } else { "\\n" };
+    let hint = match body.contains(&b'\n') {
         true => "",
         false => {
             ": the body has no line break. curl removes those of a file with [-d], and keeps them with [--data-binary]"
         }
-    }
+    };
+    format!("The {request} request must be terminated by a newline [{newline}]{hint}")
 }
 
 /// Why a body was not read to its end.

@@ -80,21 +80,30 @@ impl Normalizer {
     pub fn normalize(self, scores: impl Iterator<Item = f32> + Clone) -> impl Fn(f32) -> f32 {
         // Of infinite scores there are no differences.
         let finite = |score: f32| score.clamp(f32::MIN, f32::MAX);
-        let scores = scores.map(finite);
+        // The norm or the range of the highest scores may be no number. A power of two changes no digit of what is computed.
+        let is_high = |score: f32| finite(score).abs() > 2f32.powi(96);
+        let scale = match self {
+            Normalizer::None | Normalizer::Calibrated => 1.0,
+            _ if scores.clone().any(is_high) => 2f32.powi(-64),
+            _ => 1.0,
+        };
+        let scaled = move |score: f32| finite(score) * scale;
+        let scores = scores.map(scaled);
         /// A range, norm or deviation below this counts as 0.
         const EPSILON: f32 = 1e-6;
         const EQUAL: (f32, f32) = (0.0, 0.0);
+        let is_zero = |value: f32| value < EPSILON * scale;
         let (offset, divisor) = match self {
             // Calibrated scores are mapped before they come here.
             Normalizer::None | Normalizer::Calibrated => (0.0, 1.0),
             Normalizer::MinMax => {
                 let (min, max) =
                     scores.fold((f32::INFINITY, f32::NEG_INFINITY), |(min, max), s| (min.min(s), max.max(s)));
-                if max - min < EPSILON { EQUAL } else { (min, max - min) }
+                if is_zero(max - min) { EQUAL } else { (min, max - min) }
             }
             Normalizer::L2Norm => {
                 let norm = scores.map(|score| f64::from(score) * f64::from(score)).sum::<f64>().sqrt() as f32;
-                if norm < EPSILON { (0.0, 1.0) } else { (0.0, norm) }
+                if is_zero(norm) { (0.0, 1.0) } else { (0.0, norm) }
             }
             Normalizer::Rarity if scores.clone().nth(RARITY_AMONG - 1).is_some() => (f32::MAX, 1.0),
             Normalizer::ZScore | Normalizer::Rarity => {
@@ -104,14 +113,14 @@ impl Normalizer {
                 let absent = (count - hits as f64) * mean.powi(2);
                 let squares = scores.map(|score| (f64::from(score) - mean).powi(2)).sum::<f64>() + absent;
                 let deviation = (squares / count).sqrt() as f32;
-                if deviation < EPSILON { EQUAL } else { (mean as f32, deviation) }
+                if is_zero(deviation) { EQUAL } else { (mean as f32, deviation) }
             }
         };
         let least = match self {
             Normalizer::ZScore | Normalizer::Rarity => 0.0,
             _ => f32::NEG_INFINITY,
         };
-        move |score| if divisor == 0.0 { 1.0 } else { ((finite(score) - offset) / divisor).max(least) }
+        move |score| if divisor == 0.0 { 1.0 } else { ((scaled(score) - offset) / divisor).max(least) }
     }
 }
 

@@ -74,6 +74,28 @@ fn scores_stay_numbers() {
     assert!(fused.iter().all(|hit| hit.score.is_finite()));
 }
 
+/// Sums, ranges and norms of scores can be higher than a float.
+#[test]
+fn the_highest_scores_are_normalized_as_others_are() {
+    let compare = |normalizer: Normalizer, scores: &[f32]| {
+        let high: Vec<f32> = scores.iter().map(|score| score * 2f32.powi(126)).collect();
+        let of = |scores: &[f32]| -> Vec<f32> {
+            let normalized = normalizer.normalize(scores.iter().copied());
+            scores.iter().map(|score| normalized(*score)).collect()
+        };
+        assert_eq!(of(&high), of(scores), "{normalizer:?}");
+    };
+    for normalizer in [Normalizer::MinMax, Normalizer::L2Norm, Normalizer::ZScore, Normalizer::Rarity] {
+        for scores in [&[3.0, 2.0, 1.5][..], &[3.5; 5], &[3.9, 3.5, -3.9], &[1.5, 0.25, -3.0]] {
+            compare(normalizer, scores);
+        }
+    }
+    let normalized = Normalizer::L2Norm.normalize([f32::MAX; 4].into_iter());
+    assert_eq!(normalized(f32::MAX), 0.5);
+    let normalized = Normalizer::MinMax.normalize([f32::INFINITY, f32::NEG_INFINITY].into_iter());
+    assert_eq!([f32::INFINITY, 0.0, f32::NEG_INFINITY].map(normalized), [1.0, 0.5, 0.0]);
+}
+
 /// A list for the tests: documents, scores, weight and normalizer.
 type TestList = (Vec<(u32, f32)>, f32, Normalizer);
 

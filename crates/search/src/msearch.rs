@@ -12,7 +12,7 @@ use super::SearchError;
 use super::search::search;
 use crate::service::SearchService;
 use sparrow_query::dsl::value;
-use sparrow_request::body::without_newlines;
+use sparrow_request::body::unterminated;
 use sparrow_request::error::EngineError;
 use sparrow_request::helpers::share;
 use sparrow_request::operation::parameters::INDICES;
@@ -175,10 +175,7 @@ fn run(
 /// Splits a body into pairs of lines. A header line may be empty.
 fn items<'a>(request: &Request, bytes: &'a [u8]) -> Result<Vec<Item<'a>>, EngineError> {
     if !bytes.is_empty() && bytes.last() != Some(&b'\n') {
-        return Err(EngineError::illegal_argument(format!(
-            "The msearch request must be terminated by a newline [\n]{}",
-            without_newlines(bytes)
-        )));
+        return Err(EngineError::illegal_argument(unterminated("msearch", bytes)));
     }
     let mut items = Vec::new();
     let mut lines = bytes.split(|byte| *byte == b'\n');

@@ -410,9 +410,7 @@ mod tests {
         };
         drop(DataDir::open(folder.path()).unwrap());
         for name in ["lock", "store/node.json"] {
-            other(name, &|path| {
-                assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
-            });
+            other(name, &|path| sparrow_fuzzing::make_pipe(path).unwrap());
             other(name, &|path| drop(std::os::unix::net::UnixListener::bind(path).unwrap()));
             other(name, &|path| std::os::unix::fs::symlink("/dev/zero", path).unwrap());
         }

@@ -40,7 +40,8 @@ describe('the lines of a bulk request', () => {
     ['{"index":{"_index":["a"]}}\n{}\n', 'line [1], expected one string for [_index]'],
     ['{"index":{},"ind\\u0065x":{}}\n{}\n', 'line [1], expected an object with one action'],
     ['{"index":7}\n{}\n', 'line [1], expected an object with one action'],
-    ['{"index":{}}\n{}', 'must be terminated by a newline'],
+    ['{"index":{}}\n{}', 'must be terminated by a newline [\\\\n]"'],
+    ['{"index":{}}{}', 'must be terminated by a newline [\\\\n]: the body has no line break. curl removes those'],
   ])('are named by their number where they are wrong: %j', (text, reason) => {
     expect(refusalOf(text)).toContain(reason);
   });

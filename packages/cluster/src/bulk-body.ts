@@ -1,3 +1,5 @@
+import { unterminated } from '@sparrow-search/engine';
+
 import { illegal, refusal } from './errors.js';
 import { type Json, type Member, elements, isObject, members, rawOf, textOf, whole } from './json.js';
 import type { Given, Outcome } from './pipelines.js';
@@ -123,7 +125,7 @@ export class BulkBody {
    */
   constructor(body: Buffer, index: string | undefined) {
     if (isBlank(body)) throw refusal(400, 'parse_exception', 'request body is required');
-    if (body.at(-1) !== LINE_END) throw illegal('The bulk request must be terminated by a newline [\\n]');
+    if (body.at(-1) !== LINE_END) throw illegal(unterminated('bulk', body));
     const lines = new Lines(body);
     const items: BulkItem[] = [];
     for (let bytes = lines.next(); bytes !== undefined; bytes = lines.next()) {

@@ -1,4 +1,4 @@
-import { type Cancel, EngineError, type EngineReply, type EngineRequest } from '@sparrow-search/engine';
+import { type Cancel, EngineError, type EngineReply, type EngineRequest, unterminated } from '@sparrow-search/engine';
 
 import { illegal, refusal } from './errors.js';
 import { mayNameIndices } from './foreign-indices.js';
@@ -150,8 +150,9 @@ export async function msearch(
   return { status: 200, body: Buffer.from(`{"took":${String(took)},"responses":[${answers.join(',')}]}`) };
 }
 
-/** @throws {EngineError} 400 for more searches than one request may have, before any of them is looked at */
+/** @throws {EngineError} 400 for a last line that does not end, and for more searches than one request may have, before any is looked at */
 function checkLines(body: Uint8Array): void {
+  if (body.length > 0 && body.at(-1) !== 0x0a) throw illegal(unterminated('msearch', body));
   let lines = 0;
   for (let at = body.indexOf(0x0a); at >= 0; at = body.indexOf(0x0a, at + 1)) {
     lines += 1;

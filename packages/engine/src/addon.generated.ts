@@ -172,5 +172,8 @@ export declare function repairData(data: string, into: string, unusable: Array<s
  */
 export declare function shapeAnswer(bytes: Buffer, shape: string): Promise<Buffer | 'tooMuchWork' | 'tooLong' | 'noRoom'>
 
+/** Why a `bulk` or an `msearch` is refused whose last line does not end, for those that do not reach the engine as they came. */
+export declare function unterminated(request: 'bulk' | 'msearch', body: Buffer): string
+
 /** Compresses bytes into one Zstandard frame. They may not be changed meanwhile. */
 export declare function zstdCompress(bytes: Buffer, level: number): Promise<Buffer>

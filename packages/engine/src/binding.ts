@@ -17,6 +17,7 @@ import type {
   fuseLists,
   repairData,
   shapeAnswer,
+  unterminated,
   zstdCompress,
 } from './addon.generated.js';
 import { BindingError } from './errors.js';
@@ -38,6 +39,7 @@ export interface Addon {
   readonly fuseLists: typeof fuseLists;
   readonly repairData: typeof repairData;
   readonly shapeAnswer: typeof shapeAnswer;
+  readonly unterminated: typeof unterminated;
   readonly zstdCompress: typeof zstdCompress;
 }
 

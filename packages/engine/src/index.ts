@@ -61,4 +61,5 @@ export {
 export type { Cancel, EngineReply, EngineRequest, SearchEngine } from './search-engine.js';
 export { type Shape, type ShapeProblem, freeAnswer, shapeAnswer } from './shape.js';
 export { Turns } from './turns.js';
+export { unterminated } from './unterminated.js';
 export { zstdCompress, zstdPieces } from './zstd.js';

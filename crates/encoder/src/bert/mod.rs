@@ -13,6 +13,7 @@ use kernels::{Epilogue, Linear};
 use crate::numbers::{AlignedSlice, reserve, room};
 use crate::table::Table;
 
+mod fits;
 pub(crate) mod kernels;
 mod layers;
 mod modern;

@@ -9,6 +9,9 @@ use crate::stored::{Axis, Stored, StoredBytes};
 use crate::table::Table;
 
 use super::Bert;
+use super::fits::{
+    TRANSFORM, are_finite, in_layer, is_none, layers_fit, norm_fits, scales_fit, tables_fit, transform_fits,
+};
 use super::kernels::{self, Kernels, Linear};
 use super::layers::{Layer, Layers};
 use super::modern::Modern;
@@ -28,97 +31,22 @@ impl Weights {
         };
         self.positions.len() + self.layers.iter().map(layer).sum::<usize>()
     }
-
-    /// The shape of the encoder, if the kernels can compute it.
-    fn shape(&self, tied: bool) -> Result<BertShape, Refused> {
-        let Weights { width, heads, .. } = *self;
-        let modern = self.modern.as_ref().map(|modern| modern.shape);
-        let positions = modern.map_or(self.positions.len(), |modern| modern.positions * width);
-        let fits = tables_fit(width, heads, self.words.len(), positions)
-            && self.modern.as_ref().is_none_or(|modern| norm_fits(&modern.final_norm, width))
-            && finite(&self.positions)
-            && (self.second_type.is_empty() || self.second_type.len() == width)
-            && finite(&self.second_type)
-            && norm_fits(&self.embedding_norm, width)
-            && layers_fit(&self.layers, self.transform.as_ref(), width, modern.is_some());
-        let (layers, types) = (self.layers.len(), !self.second_type.is_empty());
-        let shape = BertShape {
-            width,
-            heads,
-            layers,
-            transform: self.transform.is_some(),
-            tied,
-            types,
-            int8: false,
-            modern,
-        };
-        fits.then_some(shape).ok_or(Refused::Unfit)
-    }
-}
-
-fn norm_fits(norm: &NormWeights, width: usize) -> bool {
-    let is_positive = norm.epsilon.is_finite() && norm.epsilon >= 0.0;
-    is_positive
-        && norm.scale.len() == width
-        && norm.shift.len() == width
-        && finite(&norm.scale)
-        && finite(&norm.shift)
-}
-
-/// Whether the kernels can compute some layers and the transform after the last.
-fn layers_fit(
-    layers: &[LayerWeights],
-    transform: Option<&(LinearWeights, NormWeights)>,
-    width: usize,
-    modern: bool,
-) -> bool {
-    let linear_fits = |linear: &LinearWeights, inputs: usize, outputs: usize| {
-        linear.bias.len() == outputs && linear.weights.len() == inputs * outputs && finite(&linear.bias)
-    };
-    let layer_fits = |layer: &LayerWeights| {
-        let inner = layer.inner.bias.len();
-        aligned(inner)
-            && [&layer.query, &layer.key, &layer.value, &layer.attended]
-                .into_iter()
-                .all(|linear| linear_fits(linear, width, width))
-            && linear_fits(&layer.inner, width, inner)
-            && layer.gate.is_some() == modern
-            && layer.gate.as_ref().is_none_or(|gate| linear_fits(gate, width, inner))
-            && linear_fits(&layer.outer, inner, width)
-            && (norm_fits(&layer.attention_norm, width) || modern && is_none(&layer.attention_norm))
-            && norm_fits(&layer.output_norm, width)
-    };
-    let transform_fits = |(linear, norm): &(LinearWeights, NormWeights)| {
-        linear_fits(linear, width, width) && norm_fits(norm, width)
-    };
-    layers.iter().all(layer_fits) && transform.is_none_or(transform_fits)
-}
-
-/// Whether a normalisation has no parameters, so that it is skipped.
-fn is_none(norm: &NormWeights) -> bool {
-    norm.scale.is_empty() && norm.shift.is_empty()
-}
-
-fn aligned(size: usize) -> bool {
-    size > 0 && size.is_multiple_of(kernels::STEP)
-}
-
-fn finite(values: &[f32]) -> bool {
-    values.iter().all(|value| value.is_finite())
-}
-
-fn tables_fit(width: usize, heads: usize, words: usize, positions: usize) -> bool {
-    heads > 0
-        && aligned(width)
-        && width.is_multiple_of(heads)
-        && aligned(width / heads)
-        && [words, positions].iter().all(|length| *length > 0 && length.is_multiple_of(width))
 }
 
 /// Reads the numbers of a weight, all of which must be finite.
-fn read(stored: &Stored) -> Result<Vec<f32>, Refused> {
+fn read(stored: &Stored, what: &str) -> Result<Vec<f32>, Refused> {
     let values = stored.read()?;
-    if finite(&values) { Ok(values) } else { Err(Refused::Unfit) }
+    are_finite(&values, what)?;
+    Ok(values)
+}
+
+/// Reads the word embeddings.
+///
+/// # Errors
+/// [`Refused`].
+pub(super) fn words_of(weights: &Weights, precision: Precision) -> Result<Table, Refused> {
+    let words = Table::of_words(&weights.words, weights.width, precision)?;
+    words.ok_or_else(|| Refused::NotFinite("its word embeddings".into()))
 }
 
 impl Bert {
@@ -138,9 +66,9 @@ impl Bert {
         let sampled = sampled(&weights, sample, kernels, precision)?;
         let words = match words {
             Some(words) => words,
-            None => Arc::new(Table::of_words(&weights.words, width, precision)?.ok_or(Refused::Unfit)?),
+            None => Arc::new(words_of(&weights, precision)?),
         };
-        let list = pack_all(weights.layers, (width, heads), kernels, precision, sampled)?;
+        let list = pack_all(weights.layers, 0, (width, heads), kernels, precision, sampled)?;
         let transform = pack_transform(weights.transform, width, kernels, precision)?;
         let (positions, embedding_norm) = (Arc::new(weights.positions.into()), weights.embedding_norm);
         let second_type = weights.second_type;
@@ -157,12 +85,14 @@ impl Bert {
     pub(crate) fn over(trunk: &Self, upper: Upper) -> Result<Self, Refused> {
         let Upper { layers, transform } = upper;
         let Layers { kernels, width, heads, .. } = trunk.layers;
-        let is_bert = trunk.modern.is_none() && trunk.transform.is_none();
-        if !is_bert || !layers_fit(&layers, transform.as_ref(), width, false) {
-            return Err(Refused::Unfit);
+        if trunk.modern.is_some() || trunk.transform.is_some() {
+            return Err(Refused::Below);
         }
+        let below = trunk.layers.list.len();
+        layers_fit(&layers, below, width, false)?;
+        transform_fits(transform.as_ref(), width)?;
         let precision = if trunk.is_int8() { Precision::Int8 } else { Precision::F32 };
-        let own = pack_all(layers, (width, heads), kernels, precision, None)?;
+        let own = pack_all(layers, below, (width, heads), kernels, precision, None)?;
         let list = trunk.layers.list.iter().cloned().chain(own).collect();
         Ok(Self {
             words: Arc::clone(&trunk.words),
@@ -191,8 +121,7 @@ impl Bert {
         let shape = BertShape { int8: precision == Precision::Int8, ..weights.shape(tied)? };
         let mut sampled = sampled(&weights, sample, kernels, precision)?;
         if !tied {
-            let words = Table::of_words(&weights.words, shape.width, precision)?.ok_or(Refused::Unfit)?;
-            words.store("words", file)?;
+            words_of(&weights, precision)?.store("words", file)?;
         }
         if shape.modern.is_none() {
             file.put("positions", &weights.positions)?;
@@ -202,7 +131,8 @@ impl Bert {
         }
         put_norm(file, "embedding_norm", &weights.embedding_norm)?;
         for (number, layer) in weights.layers.into_iter().enumerate() {
-            let layer = pack(layer, (shape.width, shape.heads), kernels, precision, sampled.as_mut())?;
+            let shape = (shape.width, shape.heads);
+            let layer = pack(layer, number, shape, kernels, precision, sampled.as_mut())?;
             if let Some(gate) = &layer.gate {
                 gate.store(&format!("layer.{number}.gate"), file)?;
             }
@@ -218,7 +148,7 @@ impl Bert {
             put_norm(file, "final_norm", &modern.final_norm)?;
         }
         if let Some((linear, norm)) = weights.transform {
-            plain(linear, shape.width, kernels, precision)?.store("transform", file)?;
+            plain(linear, shape.width, kernels, precision, TRANSFORM)?.store("transform", file)?;
             put_norm(file, "transform.norm", &norm)?;
         }
         Ok(shape)
@@ -248,7 +178,7 @@ impl Bert {
         let types_fit = second_type.len() == if types { width } else { 0 }
             && packed.has("second_type") == types
             && packed.has("words.scales") != tied;
-        if !types_fit || !tables_fit(width, heads, words.len(), places.ok_or(UNFIT)?) {
+        if !types_fit || tables_fit(width, heads, words.len(), places.ok_or(UNFIT)?).is_err() {
             return Err(UNFIT);
         }
         let norm = |name: &str| {
@@ -256,7 +186,7 @@ impl Bert {
             let (&epsilon, values) = values.split_last().ok_or(UNFIT)?;
             let (scale, shift) = values.split_at_checked(width).ok_or(UNFIT)?;
             let norm = NormWeights { scale: scale.to_vec(), shift: shift.to_vec(), epsilon };
-            if norm_fits(&norm, width) { Ok(norm) } else { Err(UNFIT) }
+            norm_fits(&norm, width, name).map_or(Err(UNFIT), |()| Ok(norm))
         };
         let linear = |name: &str, depth: usize, columns: Option<usize>| {
             let linear = Linear::open(kernels.order, name, depth, precision, packed)?;
@@ -316,15 +246,18 @@ fn put_norm(file: &mut Packer, name: &str, norm: &NormWeights) -> std::io::Resul
     file.put(name, &[&norm.scale[..], &norm.shift, &[norm.epsilon]].concat())
 }
 
+/// Packs layers, of which the first has a number.
 fn pack_all(
     layers: Vec<LayerWeights>,
+    first: usize,
     shape: (usize, usize),
     kernels: &Kernels,
     precision: Precision,
     mut sampled: Option<Sampled>,
 ) -> Result<Vec<Arc<Layer>>, Refused> {
-    let pack = |layer| pack(layer, shape, kernels, precision, sampled.as_mut()).map(Arc::new);
-    layers.into_iter().map(pack).collect()
+    let pack =
+        |(number, layer)| pack(layer, number, shape, kernels, precision, sampled.as_mut()).map(Arc::new);
+    (first..).zip(layers).map(pack).collect()
 }
 
 /// The sample before the first layer, where floats become bytes.
@@ -343,24 +276,28 @@ fn pack_transform(
     kernels: &Kernels,
     precision: Precision,
 ) -> Result<Option<(Linear, NormWeights)>, Refused> {
-    let pack = |(linear, norm)| Ok((plain(linear, width, kernels, precision)?, norm));
+    let pack = |(linear, norm)| Ok((plain(linear, width, kernels, precision, TRANSFORM)?, norm));
     transform.map(pack).transpose()
 }
 
 fn pack(
     layer: LayerWeights,
+    number: usize,
     (width, heads): (usize, usize),
     kernels: &Kernels,
     precision: Precision,
     sampled: Option<&mut Sampled>,
 ) -> Result<Layer, Refused> {
     let largest = match sampled {
-        Some(sampled) => sampled.pass(&pack(layer.clone(), (width, heads), kernels, Precision::F32, None)?),
+        Some(sampled) => {
+            sampled.pass(&pack(layer.clone(), number, (width, heads), kernels, Precision::F32, None)?)
+        }
         None => Largest::default(),
     };
     let scale = 1.0 / ((width / heads) as f32).sqrt();
     let inner = layer.inner.bias.len();
-    let plain = |linear: LinearWeights, inputs| plain(linear, inputs, kernels, precision);
+    let what = &in_layer(number);
+    let plain = |linear: LinearWeights, inputs| plain(linear, inputs, kernels, precision, what);
     Ok(Layer {
         qkv: joined(
             &[(layer.query, scale), (layer.key, 1.0), (layer.value, 1.0)],
@@ -368,10 +305,11 @@ fn pack(
             kernels,
             precision,
             &largest.qkv,
+            what,
         )?,
         attended: plain(layer.attended, width)?,
         attention_norm: layer.attention_norm,
-        inner: joined(&[(layer.inner, 1.0)], width, kernels, precision, &largest.inner)?,
+        inner: joined(&[(layer.inner, 1.0)], width, kernels, precision, &largest.inner, what)?,
         gate: match layer.gate {
             Some(gate) => Some(plain(gate, width)?),
             None => None,
@@ -386,25 +324,27 @@ fn plain(
     inputs: usize,
     kernels: &Kernels,
     precision: Precision,
+    what: &str,
 ) -> Result<Linear, Refused> {
-    joined(&[(linear, 1.0)], inputs, kernels, precision, &[])
+    joined(&[(linear, 1.0)], inputs, kernels, precision, &[], what)
 }
 
 /// Packs several linear maps of the same inputs as one, with their outputs side by side. Each has a factor for its weights and bias, and as
-/// many outputs as the others. `largest` are the largest absolute values of the inputs, if they are known.
+/// many outputs as the others. `largest` are the largest absolute values of the inputs, if they are known. `what` is what errors call them.
 fn joined(
     parts: &[(LinearWeights, f32)],
     inputs: usize,
     packed_for: &Kernels,
     precision: Precision,
     largest: &[f32],
+    what: &str,
 ) -> Result<Linear, Refused> {
     let width = parts.first().map_or(0, |(part, _)| part.bias.len());
     let place = |row: usize, column: usize| (column / width, row * width + column % width);
     let bias =
         parts.iter().flat_map(|(part, factor)| part.bias.iter().map(move |bias| bias * factor)).collect();
     if precision == Precision::Int8 && inputs > kernels::MAX_DEPTH {
-        return Err(Refused::Unfit);
+        return Err(Refused::Inputs { what: what.to_owned(), inputs });
     }
     if precision == Precision::Int8
         && let Some(parts) = bytes(parts, width)
@@ -417,9 +357,7 @@ fn joined(
             Some((part, _)) if !part.across.is_empty() => part.across.clone(),
             _ => vec![1.0; inputs],
         };
-        if !finite(&scales) || !Linear::are_factors(&factors) {
-            return Err(Refused::Unfit);
-        }
+        scales_fit(&scales, &factors, what)?;
         let numbers = parts.iter().map(|(part, _)| part.bytes()).collect::<Result<Vec<_>, _>>()?;
         return Ok(Linear::of_bytes(packed_for.order, inputs, bias, scales, |row, column| {
             let (part, at) = place(row, column);
@@ -427,7 +365,7 @@ fn joined(
         })
         .with_factors(factors));
     }
-    let weights = parts.iter().map(|(part, _)| read(&part.weights)).collect::<Result<Vec<_>, _>>()?;
+    let weights = parts.iter().map(|(part, _)| read(&part.weights, what)).collect::<Result<Vec<_>, _>>()?;
     let weight = |row: usize, column: usize| {
         let (part, at) = place(row, column);
         weights[part][at] * parts[part].1

@@ -11,6 +11,7 @@ use crate::table::Table;
 
 use super::kernels::{Kernels, Linear};
 use super::layers::{Layer, Layers, Memory, ROWS_AT_ONCE};
+use super::packing::words_of;
 use super::weights::{Refused, Weights};
 use super::{Bert, Scratch};
 
@@ -45,7 +46,7 @@ impl Sampled {
             return Ok(None);
         }
         let (width, heads) = (weights.width, weights.heads);
-        let words = Table::of_words(&weights.words, width, Precision::F32)?.ok_or(Refused::Unfit)?;
+        let words = words_of(weights, Precision::F32)?;
         let embeddings = Bert {
             words: Arc::new(words),
             positions: Arc::new(weights.positions.clone().into()),

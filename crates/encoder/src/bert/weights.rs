@@ -3,7 +3,7 @@
 use crate::packed::ModernShape;
 use crate::stored::Stored;
 
-use super::kernels::Norm;
+use super::kernels::{MAX_DEPTH, Norm, STEP};
 
 /// A layer normalisation's parameters.
 #[derive(Debug, Default, Clone)]
@@ -76,12 +76,30 @@ pub(crate) struct ModernWeights {
     pub(crate) shape: ModernShape,
 }
 
-/// Why an encoder cannot be packed.
+/// Why an encoder cannot be packed: the kernels cannot compute it, or its files fail.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refused {
-    /// The kernels cannot compute it: a width is not a multiple of 32 (that of a head included), or a weight is not finite.
-    #[error("its shape is not one that the kernels take, or a weight is not finite")]
-    Unfit,
+    #[error("{what} is [{width}], and has to be a multiple of [{STEP}]")]
+    Width { what: String, width: usize },
+    #[error("hidden states of [{width}] numbers cannot be divided among [{heads}] attention heads")]
+    Heads { width: usize, heads: usize },
+    #[error("its {what} of [{length}] numbers are not rows of [{width}]")]
+    Rows { what: &'static str, length: usize, width: usize },
+    #[error("[{length}] numbers are in {what} where [{wanted}] belong")]
+    Length { what: String, length: usize, wanted: usize },
+    #[error("a number that is not finite is in {0}")]
+    NotFinite(String),
+    /// What the variance is added to in a normalisation.
+    #[error("a normalisation adds [{0}] to the variance; it has to be a number that is not negative")]
+    Epsilon(f32),
+    #[error("a scale of inputs that is not a positive number is in {0}")]
+    Factors(String),
+    #[error("a linear map of [{inputs}] inputs is in {what}; in 8 bits it may have at most [{MAX_DEPTH}]")]
+    Inputs { what: String, inputs: usize },
+    #[error("its layer [{0}] has a gate where its architecture has none, or none where it has one")]
+    Gate(usize),
+    #[error("the layers below it are not those of BERT")]
+    Below,
     /// A weight cannot be read, or the packed weights cannot be written.
     #[error("{0}")]
     Io(#[from] std::io::Error),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::bert::{LayerWeights, LinearWeights, NormWeights, Weights};
+use crate::bert::{LayerWeights, LinearWeights, NormWeights, Refused, Weights};
 use crate::error::EncoderError;
 use crate::small_file;
 use crate::stored::Stored;
@@ -373,12 +373,16 @@ impl Checkpoint {
         Ok(Source { rows: rows.values, bias, dims })
     }
 
-    /// The error for parameters that the kernels do not accept: a width that is not a multiple of 32, or a number that is not finite.
-    pub(super) fn unfit(&self) -> EncoderError {
-        self.unsupported(
-            "its widths, and that of each head, have to be multiples of 32, and all of its numbers finite"
-                .into(),
-        )
+    /// The error for parameters that the kernels do not accept, or that cannot be read.
+    pub(super) fn unfit(&self, refused: Refused) -> EncoderError {
+        match refused {
+            Refused::Io(error) => self.unreadable(&error),
+            other => self.unsupported(other.to_string()),
+        }
+    }
+
+    fn unreadable(&self, error: &std::io::Error) -> EncoderError {
+        EncoderError::ModelNotReadable { path: self.dir.clone(), reason: error.to_string() }
     }
 
     pub(super) fn head(&self) -> Option<&'static HeadNames> {
@@ -471,11 +475,7 @@ impl Checkpoint {
     }
 
     pub(super) fn values(&self, tensor: &Tensor) -> Result<Vec<f32>, EncoderError> {
-        let unreadable = |error: std::io::Error| EncoderError::ModelNotReadable {
-            path: self.dir.clone(),
-            reason: error.to_string(),
-        };
-        tensor.values.read().map_err(unreadable)
+        tensor.values.read().map_err(|error| self.unreadable(&error))
     }
 
     pub(super) fn own(&self, name: &str) -> String {

@@ -127,6 +127,7 @@ impl Model {
         }
         let (fingerprint, head, runs, mapped) = match &layout.forward {
             ForwardPass::Checkpoint(checkpoint) => {
+                has_row_for_each_id(&layout, &tokenizer, checkpoint.words()?.shape[0])?;
                 let loaded =
                     weights::load(&layout, checkpoint, &tokenizer, basis::load(dir)?.as_ref(), keep)?;
                 let Loaded { fingerprint, head, bert, mapped, .. } = loaded;
@@ -316,6 +317,21 @@ impl Model {
     pub(crate) fn materialises_logits(&self) -> bool {
         matches!(self.plan, Plan::SparseLogits { .. })
     }
+}
+
+/// Compares the ids of a tokenizer with the number of word embeddings: there may be more of these, which no token has.
+///
+/// # Errors
+/// [`EncoderError::ModelNotReadable`] for a token without an embedding, which would be an error of each text that has it.
+fn has_row_for_each_id(layout: &Layout, tokenizer: &TextTokenizer, rows: usize) -> Result<(), EncoderError> {
+    let highest = tokenizer.highest_id();
+    if (highest as usize) < rows {
+        return Ok(());
+    }
+    let reason = format!(
+        "it has a token with the id [{highest}], and the model has word embeddings for the [{rows}] ids from 0 only"
+    );
+    Err(EncoderError::ModelNotReadable { path: layout.tokenizer.clone(), reason })
 }
 
 /// For the tests: the weights of a directory's checkpoint, without the head of a masked language model.

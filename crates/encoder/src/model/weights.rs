@@ -140,12 +140,14 @@ pub(super) fn load_head(
     let fingerprint = layout.fingerprint()?;
     let width = below.width();
     let upper = checkpoint.above(below)?;
-    let bert = Bert::over(below, upper).map_err(|_| checkpoint.unfit())?;
+    let bert = Bert::over(below, upper).map_err(|refused| checkpoint.unfit(refused))?;
     let words = Arc::clone(bert.words());
     let terms = words.len() / width;
-    let bias = checkpoint.bias_of_terms(terms)?.read().map_err(|_| checkpoint.unfit())?;
+    let bias = checkpoint.bias_of_terms(terms)?.read();
+    let bias = bias.map_err(|error| checkpoint.unfit(error.into()))?;
     let own_tokens = checkpoint.weights_of_own_tokens(terms)?;
-    let head = Head::over(kernels::chosen(), words, bias, width, basis).map_err(|_| checkpoint.unfit())?;
+    let head = Head::over(kernels::chosen(), words, bias, width, basis);
+    let head = head.map_err(|reason| checkpoint.unsupported(reason))?;
     let head = Some(Arc::new(head.fastest(&bert)));
     Ok(Loaded { fingerprint, head, bert, own_tokens, mapped: false })
 }
@@ -252,13 +254,14 @@ fn unpack(
         }
     }
     let head = match &source {
-        Some(source) => Some(source.load(basis, precision).map_err(|_| checkpoint.unfit())?),
+        Some(source) => Some(source.load(basis, precision).map_err(|reason| checkpoint.unsupported(reason))?),
         None => None,
     };
     let rows = head.as_ref().map(Head::rows);
     let tied = rows.filter(|rows| is_tied(&weights.words, source.as_ref(), rows, precision)).cloned();
     let kernels = f32_kernels::named(kernels::chosen().name);
-    let bert = Bert::new(weights, tied, kernels, precision, &sample).map_err(|_| checkpoint.unfit())?;
+    let bert = Bert::new(weights, tied, kernels, precision, &sample);
+    let bert = bert.map_err(|refused| checkpoint.unfit(refused))?;
     let head = head.map(|head| Arc::new(head.fastest(&bert)));
     // Weights of two versions of a model would be neither.
     if layout.identity(kernel_names()) != identity {
@@ -295,8 +298,8 @@ fn pack(
     let kernels = f32_kernels::named(kernels::chosen().name);
     let bert = match Bert::store(weights, tied, kernels, precision, sample, &mut packer) {
         Ok(bert) => bert,
-        Err(Refused::Unfit) => return Ok(false),
         Err(Refused::Io(error)) => return Err(error.into()),
+        Err(_) => return Ok(false),
     };
     if layout.identity(kernel_names()).as_ref() != Some(&identity) {
         return Err(CHANGED.into());

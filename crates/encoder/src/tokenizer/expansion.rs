@@ -12,8 +12,7 @@ const MOST_GROWTH: usize = 256;
 /// Most places of all templates in which the text stands. Published ones have one for a text, and two for a pair.
 const MOST_PLACES: usize = 16;
 
-/// Says why a `tokenizer.json` is refused, if it is. `limit` is the most tokens of a text with its special tokens. What is no
-/// tokenizer at all is left to the library.
+/// Says why a `tokenizer.json` is refused, if it is. `limit` is the most tokens of a text with its special tokens.
 pub(super) fn problem(json: &[u8], limit: usize) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Model {
@@ -30,7 +29,11 @@ pub(super) fn problem(json: &[u8], limit: usize) -> Option<String> {
         post_processor: Value,
         model: Option<Model>,
     }
-    let description: Description = serde_json::from_slice(json).ok()?;
+    // What cannot be read here could not be bounded.
+    let description: Description = match serde_json::from_slice(json) {
+        Ok(description) => description,
+        Err(error) => return Some(error.to_string()),
+    };
     let model = description.model.iter();
     let around = model.flat_map(|model| [&model.continuing_subword_prefix, &model.end_of_word_suffix]);
     let mut longest = around.flatten().map(String::len).max().unwrap_or(0);
@@ -93,7 +96,7 @@ fn longest_replacement(charsmap: &str) -> usize {
 }
 
 /// Visits every object of a value; the JSON parser has limited how deeply they are nested.
-fn each_object<'v>(value: &'v Value, visit: &mut dyn FnMut(&'v serde_json::Map<String, Value>)) {
+pub(super) fn each_object<'v>(value: &'v Value, visit: &mut dyn FnMut(&'v serde_json::Map<String, Value>)) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| each_object(item, visit)),
         Value::Object(members) => {

@@ -74,6 +74,19 @@ impl HuggingFace {
         either!(self, tokenizer => tokenizer.get_vocab_size(true))
     }
 
+    /// The highest id of the vocabulary, added tokens included.
+    pub(super) fn highest_id(&self) -> u32 {
+        let added = either!(self, tokenizer => {
+            tokenizer.get_added_tokens_decoder().keys().max().copied().unwrap_or(0)
+        });
+        let of_model = match self {
+            Self::Any(tokenizer) => tokenizer.get_vocab(false).into_values().max().unwrap_or(0),
+            // Its ids are consecutive, and a list of them takes memory.
+            Self::Unigram(tokenizer) => tokenizer.get_vocab_size(false).saturating_sub(1) as u32,
+        };
+        added.max(of_model)
+    }
+
     pub(super) fn id_to_token(&self, id: u32) -> Option<String> {
         either!(self, tokenizer => tokenizer.id_to_token(id))
     }

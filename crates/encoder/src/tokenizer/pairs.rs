@@ -26,6 +26,11 @@ impl Template {
         Ok(template)
     }
 
+    /// The ids of the special tokens.
+    pub(super) fn ids(&self) -> impl Iterator<Item = &u32> {
+        self.prefix.iter().chain(&self.middle).chain(&self.suffix)
+    }
+
     /// Number of special tokens around a question and a text.
     pub(super) fn specials(&self) -> usize {
         self.prefix.len() + self.middle.len() + self.suffix.len()

@@ -36,17 +36,6 @@ impl Drop for Closing {
     }
 }
 
-/// Makes a named pipe. Without a program: a child process has the locks of directories until it runs its program, and a test that opens one
-/// of them again meanwhile finds it locked.
-#[cfg(unix)]
-#[expect(unsafe_code, reason = "the standard library makes no named pipes")]
-pub fn make_pipe(path: &Path) {
-    use std::os::unix::ffi::OsStrExt;
-    let name = std::ffi::CString::new(path.as_os_str().as_bytes()).expect("a path without zeros");
-    // SAFETY: `name` ends with a zero, and lives until the call returns.
-    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0, "{}", std::io::Error::last_os_error());
-}
-
 /// What a test takes in the first tier of tests, and what where both run; `test/tiers.mjs` says which is which.
 pub fn by_tier<T>(first: T, both: T) -> T {
     if std::env::var_os("SPARROW_TEST_TIER").is_some_and(|tier| tier == "first") { first } else { both }

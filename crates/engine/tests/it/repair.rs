@@ -274,7 +274,7 @@ fn links_to_folders_and_what_is_no_file_are_left_out_by_name() {
     let elsewhere = tempfile::tempdir().expect("a folder");
     fs::write(elsewhere.path().join("private"), "not of the data directory").expect("written");
     std::os::unix::fs::symlink(elsewhere.path(), segments(data.path()).join("linked")).expect("linked");
-    crate::common::make_pipe(&data.path().join("pipe"));
+    sparrow_fuzzing::make_pipe(&data.path().join("pipe")).expect("made");
     let folder = tempfile::tempdir().expect("a folder");
     let repaired = repair(data.path(), folder.path(), &[]).expect("repaired");
     let mut left_out = repaired.left_out;

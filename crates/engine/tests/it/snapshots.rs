@@ -303,7 +303,7 @@ fn what_is_no_file_is_named_and_nobody_waits_for_it() {
     it.index();
     it.register("r");
     it.snapshot("one", &json!({}));
-    let pipe = |path: PathBuf| crate::common::make_pipe(&path);
+    let pipe = |path: PathBuf| sparrow_fuzzing::make_pipe(&path).expect("made");
     let root = it.repositories().join("r");
     let blob = it.blob();
     fs::remove_file(&blob).expect("removed");

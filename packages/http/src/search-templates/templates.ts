@@ -1,5 +1,5 @@
 import { HttpError } from '@sparrow-search/endpoints';
-import { Turns } from '@sparrow-search/engine';
+import { Turns, unterminated } from '@sparrow-search/engine';
 
 import { carryOutInEngine } from '../handlers/engine.js';
 import { FairQueue } from '../exchange/fair-queue.js';
@@ -53,9 +53,7 @@ export async function multiSearchTemplate(call: Call): Promise<Answer> {
 
 async function searchesOf(call: Call, body: Uint8Array, scripts: Scripts): Promise<Buffer> {
   const lines = new TextDecoder().decode(body).split('\n');
-  if (lines.pop() !== '') {
-    throw new HttpError('illegal_argument', 'The msearch request must be terminated by a newline [\n]');
-  }
+  if (lines.pop() !== '') throw new HttpError('illegal_argument', unterminated('msearch', body));
   const [budget, compiled] = [new Budget(), new Map<string, Template>()];
   const filled: string[] = [];
   const turns = new Turns();

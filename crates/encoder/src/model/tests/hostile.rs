@@ -88,6 +88,33 @@ fn scales_of_bytes_that_no_product_can_have_are_refused_by_name() {
     }
 }
 
+/// Each reason for which the kernels do not take weights has a sentence of its own.
+#[test]
+fn weights_that_are_no_numbers_are_refused_by_their_place() {
+    let files = fixture();
+    let all = tensors(&files);
+    let refused = |name: &str, words: &str| {
+        let mut all = all.clone();
+        let tensor = all.get_mut(name).unwrap_or_else(|| panic!("{name}"));
+        tensor.2[..4].copy_from_slice(&f32::NAN.to_le_bytes());
+        write(&files, &all);
+        let error = loaded(&files).unwrap_err();
+        assert!(error.contains(words), "{name}: {error}");
+    };
+    refused("embeddings.word_embeddings.weight", "a number that is not finite is in its word embeddings");
+    refused(
+        "embeddings.position_embeddings.weight",
+        "a number that is not finite is in its position embeddings",
+    );
+    refused(
+        "embeddings.LayerNorm.weight",
+        "a number that is not finite is in the normalisation of its embeddings",
+    );
+    for part in [MATRIX, "encoder.layer.0.output.dense.bias", "encoder.layer.0.output.LayerNorm.bias"] {
+        refused(part, "a number that is not finite is in its layer [0]");
+    }
+}
+
 #[test]
 fn sizes_of_config_json_that_do_not_fit_are_refused() {
     let files = fixture();

@@ -136,7 +136,14 @@ fn what_cannot_be_computed_is_refused_by_name() {
         &config(&|json| json["hidden_size"] = json!(16)),
         "embeddings.word_embeddings.weight] has the shape [13, 32]",
     );
-    refused(&config(&|json| json["num_attention_heads"] = json!(2)), "multiples of 32");
+    refused(
+        &config(&|json| json["num_attention_heads"] = json!(2)),
+        "the width of each of its attention heads is [16], and has to be a multiple of [32]",
+    );
+    refused(
+        &config(&|json| json["num_attention_heads"] = json!(3)),
+        "hidden states of [32] numbers cannot be divided among [3] attention heads",
+    );
     let steps = |json: &mut Value| json[1]["type"] = json!("sentence_transformers.models.Dense");
     refused(&changed("checkpoint-bert", "modules.json", steps), "module [Dense]");
     let pooling = |json: &mut Value| json["pooling_mode_max_tokens"] = json!(true);
@@ -163,6 +170,34 @@ fn what_cannot_be_computed_is_refused_by_name() {
     refused(&missing, "no model.onnx and no model.safetensors");
     fs::write(missing.path().join("pytorch_model.bin"), "").unwrap();
     refused(&missing, "pytorch_model.bin is not read");
+}
+
+/// The id of a token that has no embedding, wherever it comes from. Embeddings that no token has are padding.
+#[test]
+fn a_tokenizer_with_more_ids_than_embeddings_is_refused() {
+    let beyond = "a token with the id [13], and the model has word embeddings for the [13] ids from 0 only";
+    let tokenizer = |name: &str, change: &dyn Fn(&mut Value)| changed(name, "tokenizer.json", change);
+    let of_vocabulary = |json: &mut Value| json["model"]["vocab"]["zebra"] = json!(13);
+    let added = |json: &mut Value| {
+        let mut token = json["added_tokens"][0].clone();
+        (token["id"], token["content"]) = (json!(13), json!("[ZEBRA]"));
+        json["added_tokens"].as_array_mut().unwrap().push(token);
+    };
+    let around = |json: &mut Value| json["post_processor"]["special_tokens"]["[CLS]"]["ids"] = json!([13]);
+    for name in ["checkpoint-bert", "checkpoint-modernbert", "checkpoint-splade", "cross-bert"] {
+        refused(&tokenizer(name, &of_vocabulary), beyond);
+        refused(&tokenizer(name, &added), beyond);
+        refused(&tokenizer(name, &around), beyond);
+    }
+    let piece =
+        |json: &mut Value| json["model"]["vocab"].as_array_mut().unwrap().push(json!(["zebra", -9.0]));
+    refused(&tokenizer("checkpoint-xlmr", &piece), "a token with the id [15]");
+    let fewer = |json: &mut Value| {
+        let vocabulary = json["model"]["vocab"].as_object_mut().unwrap();
+        vocabulary.retain(|_, id| id.as_u64() < Some(12));
+        assert!(vocabulary.len() == 12);
+    };
+    Model::load(tokenizer("checkpoint-bert", &fewer).path()).unwrap();
 }
 
 /// An unreadable configuration gives the reason, and not an error about missing keys.

@@ -226,7 +226,8 @@ fn searches_of_one_request_have_outcomes_of_their_own() {
     assert_eq!(responses[2]["hits"]["total"]["value"], 7);
     for (lines, reason) in [
         ("", "no requests added"),
-        ("{}\n{}", "must be terminated by a newline"),
+        ("{}\n{}", "must be terminated by a newline [\n]"),
+        ("{}{}", "must be terminated by a newline [\n]: the body has no line break. curl removes those"),
         ("{\"type\":\"x\"}\n{}\n", "key [type] is not supported in the metadata section"),
         ("{}\n", "a header without a body"),
         ("{}\n{\"sizes\":1}\n", "Unknown key for a VALUE_NUMBER in [sizes]."),
