@@ -27,6 +27,10 @@ const SLACK = 1e-3;
 const COSINE = { sparrow: 0.995, peer: 0.97 };
 const TURNS = 2;
 const ROUNDS = 2;
+/** Turns of AMX and AVX-512 against each other. */
+const TILE_TURNS = 5;
+/** More numbers than a vector of these models has. */
+const VECTOR = 4096;
 const BATCHES = [1, 4];
 /** Passages of each model: enough for a second of processor time in each round, beside which what Node does by itself is little. */
 const PASSAGES = { sparse: 24, dense: 120 };
@@ -72,6 +76,35 @@ async function denseRows(context, program) {
       ...{ sparrow: small.sparrow.texts_per_cpu_s, peer: int8.rate, target: { at_least: 1.3 } },
       checked: `cosine of every vector to the peer's in fp32 at least ${ours}, of the peer in 8 bits at least ${theirs}`,
       detail: { peer_batch: int8.size, peer_batches: int8.tried },
+    },
+    ...(await tilesRows(context, program, dense, what)),
+  ];
+}
+
+/** What AMX brings a model in 8 bits, on a processor that has it. */
+async function tilesRows(context, program, model, what) {
+  const pool = await context.texts(PASSAGES.dense * 25);
+  const passages = pool.filter((_, place) => place % 25 === 0).map(({ text }) => text);
+  const input = JSON.stringify({ passages, questions: [], top: VECTOR, alone: true });
+  const runs = { amx: [], avx512: [] };
+  for (let turn = 0; turn < TILE_TURNS; turn += 1) {
+    for (const [simd, found] of Object.entries(runs)) {
+      context.log(`${basename(model)}: sparrow, ${simd}`);
+      const env = { ...context.rustEnv, SPARROW_SIMD: simd };
+      const [run] = await captureJson(program, [model, String(ROUNDS)], { input, env });
+      if (run.kernels !== simd) return [];
+      found.push(run);
+    }
+  }
+  const least = leastCosine(runs.amx[0], runs.avx512[0], COSINE.sparrow).toFixed(4);
+  const [amx, avx512] = Object.values(runs).map((found) => Math.max(...found.map((run) => run.texts_per_cpu_s)));
+  const rates = (found) => found.map((run) => run.texts_per_cpu_s);
+  return [
+    {
+      ...{ what: `${what}: passages with AMX`, against: 'Sparrow with AVX-512 VNNI', unit: 'texts/CPU-s' },
+      ...{ sparrow: amx, peer: avx512, target: { at_least: 2.5 } },
+      checked: `cosine of every vector of the one to that of the other at least ${least}`,
+      detail: { turns: TILE_TURNS, amx: rates(runs.amx), avx512: rates(runs.avx512) },
     },
   ];
 }
