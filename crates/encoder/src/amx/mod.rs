@@ -84,14 +84,14 @@ pub(crate) unsafe fn products(
     let mut dots = Dots(MaybeUninit::uninit());
     let dots: *mut i32 = dots.0.as_mut_ptr().cast();
     let panel = dims * PANEL;
-    let mut job = Job { weights, next: weights.wrapping_add(panel), dims, step, dots };
     // The last tile begins so early that it is as long as the others, which have the same configuration.
     let first = |tile: usize| (tile * ROWS).min(rows - own);
     let tiles = rows.div_ceil(ROWS);
     for tile in (0..tiles).step_by(2) {
         let both = [first(tile), first(tile + 1)];
         let both = if tile + 1 < tiles { &both[..] } else { &both[..1] };
-        job.next = weights.wrapping_add(panel + tile / 2 % PARTS * (panel / PARTS));
+        let next = weights.wrapping_add(panel + tile / 2 % PARTS * (panel / PARTS));
+        let job = Job { weights, next, dims, step, dots };
         // SAFETY: `own` rows of `dims` values exist from each place on, as the weights of `dims` dimensions do; the tiles are
         // configured for them, and `dots` has room for two tiles of rows.
         unsafe {

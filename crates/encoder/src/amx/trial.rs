@@ -68,12 +68,12 @@ unsafe fn is_right(dims: usize, rows: usize) -> bool {
     same && seen.iter().all(|seen| *seen)
 }
 
-/// Whether products of floats, of 16 rows or `two` times as many with 32 columns, are those of plain loops: of whole numbers, so that the
-/// high parts, and the low parts that are given for them, are exact.
+/// Whether products of floats, of 16 rows or, with `two`, of 32, with 32 columns are those of plain loops. The numbers are whole and small,
+/// so that all sums are exact.
 ///
 /// # Safety
 /// As [`are_right`].
-unsafe fn floats_are_right(two: bool) -> bool {
+pub(super) unsafe fn floats_are_right(two: bool) -> bool {
     const STEPS: usize = 3;
     const WORDS: usize = STEPS * floats::STEP / size_of::<u16>();
     /// The numbers of bf16 in a tile.

@@ -11,7 +11,7 @@ use super::weights::NormWeights;
 /// Rows that go through the feed-forward part at once: their inner activations stay in the second-level cache.
 pub(super) const ROWS_AT_ONCE: usize = 120;
 
-/// As `ROWS_AT_ONCE`, for a model whose feed-forward weights fit no cache and are read from memory in each pass: the rows of a whole batch
+/// As `ROWS_AT_ONCE`, for a model of floats whose feed-forward weights fit no cache and are read from memory in each pass: the rows of a whole batch
 /// of ingest.
 const ROWS_OF_LARGE: usize = 528;
 
@@ -77,8 +77,8 @@ impl Layers {
         }
     }
 
-    /// Computes a layer in place, some texts after the other. Returns what its feed-forward part was given last: that of all rows, if there
-    /// are at most [`ROWS_AT_ONCE`].
+    /// Computes a layer in place, a group of texts at a time, whose `ranges` follow one another. Returns what its feed-forward part was given
+    /// last: that of all rows, if there are at most [`ROWS_AT_ONCE`].
     pub(super) fn layer<'m>(&self, layer: &Layer, ranges: &[Range<usize>], memory: Memory<'m>) -> &'m [f32] {
         let Memory { rows, qkv, context, inner, gate, scratch } = memory;
         let most = if layer.inner.is_int8() { ROWS_OF_BYTES } else { usize::MAX };
@@ -96,7 +96,9 @@ impl Layers {
     /// Computes a layer of successive texts. Returns how many numbers its feed-forward part was given last; they are in `qkv`.
     fn layer_of(&self, layer: &Layer, texts: &[Range<usize>], memory: Memory<'_>) -> usize {
         let (kernels, width) = (self.kernels, self.width);
-        let ([Range { start, .. }, .., Range { end, .. }] | [Range { start, end }]) = texts else { return 0 };
+        let (Some(Range { start, .. }), Some(Range { end, .. })) = (texts.first(), texts.last()) else {
+            return 0;
+        };
         let Memory { rows, qkv, context, inner, scratch, .. } = memory;
         let rows = &mut rows[start * width..end * width];
         let (qkv, context) = (&mut qkv[..3 * rows.len()], &mut context[..rows.len()]);

@@ -2,7 +2,8 @@
 //!
 //! In f32 this is what ONNX Runtime computes (another order of additions, another polynomial for `erf` and `exp`; the hidden
 //! states differ by 10⁻⁵ of their size, see the test). A model whose files ask for it, as those of the embedded dense one do, or that
-//! is large and hardly changed by it, has its linear maps multiplied in 8 bits (`kernels/int8.rs`), and the rest in f32. Rows of many
+//! is large and hardly changed by it, has its linear maps multiplied in 8 bits (`kernels/int8.rs`), and the rest in f32, or with AMX
+//! attention in sums of two numbers of bf16. Rows of many
 //! texts are stacked for the matrix products; attention looks at one text at a time. The weights are packed once ([`packing`]) and shared by all allocations.
 
 use std::ops::Range;

@@ -2,7 +2,7 @@
 //!
 //! All implementations share the loops of `generic.rs` and `product.rs` and differ in the vectors only: in how many numbers are added up
 //! side by side, and in whether a multiplication and an addition round once. For a sum of `n` products that is
-//! `|simd − scalar| ≤ n · 2⁻²³ · Σ|aᵢbᵢ|`.
+//! `|simd − scalar| ≤ n · 2⁻²³ · Σ|aᵢbᵢ|`. The exception is attention with AMX, see `amx/attention.rs`.
 #![expect(unsafe_code, reason = "SIMD intrinsics; each file states what its callers owe")]
 
 use std::sync::OnceLock;

@@ -307,6 +307,26 @@ fn what_is_not_finite_is_not_hidden() {
     }
 }
 
+/// A score that is larger than all others by far takes all of the weight, however large it is.
+#[test]
+fn the_largest_score_of_all_takes_its_value() {
+    let (tokens, width) = (5, 32);
+    for size in [1e3f32, 1e5, 1e10, 1e18] {
+        let mut qkv = vec![0.0; tokens * 3 * width];
+        for (token, row) in qkv.chunks_exact_mut(3 * width).enumerate() {
+            row[0] = size;
+            row[width] = if token == 3 { size } else { -size };
+            row[2 * width..].fill(token as f32);
+        }
+        for kernels in available() {
+            let mut out = vec![f32::NAN; tokens * width];
+            let job = Attention { qkv: &qkv, tokens, width, heads: 1, window: usize::MAX };
+            kernels.attention(&job, &mut Vec::new(), &mut out);
+            assert!(out.iter().all(|found| (*found - 3.0).abs() < 1e-6), "{} {size}: {out:?}", kernels.name);
+        }
+    }
+}
+
 #[test]
 fn products_of_rows_of_all_kinds() {
     let mut next = numbers(5);
@@ -356,6 +376,10 @@ fn attention_of_all_lengths() {
     for tokens in [1, 2, 3, 5, 6, 7, 11, 12, 13, 15, 16, 17, 31, 32, 33, 65, 130] {
         check_attention(tokens, 2, 64, tokens as u64, 1.0);
         check_attention(tokens, 1, 32, tokens as u64, 3.0);
+    }
+    for (tokens, heads, depth) in [(33, 1, 96), (49, 3, 128), (300, 1, 32)] {
+        check_attention(tokens, heads, depth, 1, 1.0);
+        check_window(tokens, heads, depth, 2, 1.0, 0);
     }
     check_attention(0, 2, 32, 0, 1.0);
 }

@@ -119,7 +119,8 @@ impl Text<'_> {
                 // SAFETY: the promise of all methods; each place is inside of its part of the memory.
                 unsafe {
                     for (at, parts) in parts.iter_mut().enumerate() {
-                        // Beyond the last token its key is repeated. Softmax overwrites these scores.
+                        // Beyond the last token its key is repeated, and a second tile without tokens is left as it is. Softmax overwrites
+                        // the scores of both.
                         let token = (first + at).min(self.job.tokens - 1);
                         let [high, low] = both(self.row(token, 1, head).add(step * DEPTH));
                         _mm512_storeu_si512(parts[0].as_mut_ptr().cast(), high);
@@ -221,14 +222,14 @@ impl Text<'_> {
                 for lane in (0..self.padded).step_by(LANES) {
                     largest = largest.max(<__m512>::load(scores.add(lane)));
                 }
-                let largest = _mm512_set1_ps(-largest.largest() * std::f32::consts::LOG2_E);
+                let largest = _mm512_set1_ps(largest.largest());
                 let mut sum = _mm512_setzero_ps();
                 for step in 0..self.padded / DEPTH {
                     let weight =
                         |lane: usize| power(<__m512>::load(scores.add(step * DEPTH + lane)), largest);
-                    let (even, odd) = (weight(0), weight(LANES));
-                    sum = sum.add(even.add(odd));
-                    let [high, low] = pack(split(even), split(odd));
+                    let (first, second) = (weight(0), weight(LANES));
+                    sum = sum.add(first.add(second));
+                    let [high, low] = pack(split(first), split(second));
                     let to = self.memory.weights.add(step * STEP + row * ROW_BYTES);
                     _mm512_storeu_si512(to.cast(), high);
                     _mm512_storeu_si512(to.add(LOW).cast(), low);
@@ -267,13 +268,13 @@ impl Text<'_> {
     }
 }
 
-/// e to the power of a score, above the largest one: `2^(score · log₂e + less)`, with a relative error below 2⁻¹⁸ for those that count in
-/// a sum. Scores far below the largest give e⁻⁶⁰, as in the other kernels' softmax: less would be no normal numbers in the end. NaN stays
-/// NaN.
+/// e to the power of a score minus the largest one, `2^((score − largest) · log₂e)`, with a relative error below 2⁻¹⁸ for those that count
+/// in a sum. Scores far below the largest give e⁻⁶⁰, as in the other kernels' softmax: with less, products would be no normal numbers. NaN
+/// stays NaN.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn power(score: __m512, less: __m512) -> __m512 {
-    let power = _mm512_fmadd_ps(score, _mm512_set1_ps(std::f32::consts::LOG2_E), less);
+fn power(score: __m512, largest: __m512) -> __m512 {
+    let power = _mm512_mul_ps(_mm512_sub_ps(score, largest), _mm512_set1_ps(std::f32::consts::LOG2_E));
     // Of two numbers that cannot be compared, this gives the second.
     let power = _mm512_max_ps(_mm512_set1_ps(-60.0 * std::f32::consts::LOG2_E), power);
     let whole = _mm512_roundscale_ps::<0>(power);
@@ -290,7 +291,7 @@ fn power(score: __m512, less: __m512) -> __m512 {
 const HIGH: i32 = 0xFFFF_0000u32 as i32;
 
 /// Rounds numbers to bf16, and what that leaves to bf16 too; both are the upper halves of words. Of the lower halves, those of the first
-/// are zero.
+/// are zero. Infinity and the NaN that arithmetic makes give NaN; other NaNs, whose fraction is all ones, would not.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn split(numbers: __m512) -> [__m512i; 2] {
