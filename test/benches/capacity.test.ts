@@ -55,6 +55,7 @@ describe('passages with two vectors', () => {
     { what: 'of which is the document as it was sent', sparrow: 7500 },
     { what: 'a search with a text by both vectors, Sparrow alone', sparrow: 5000, detail: {} },
     ...[search('vector', 1000, 2000), search('vector', 250_000, 4000), search('vector', 3_000_000, 12_000, 3)],
+    ...[search('tokens', 1000, 1000), search('tokens', 250_000, 7000), search('tokens', 3_000_000, 99_000, 3)],
   ];
   const others = ['cluster-capacity', 'cluster', 'http'].map((suite) => [suite, readRecords().get(suite)] as const);
   const of = twoVectorsOf(new Map<string, unknown>([...others, ['cluster-two-vectors', { rows }]]) as never);
@@ -64,13 +65,19 @@ describe('passages with two vectors', () => {
   it('are searched by a vector in each shard, which takes longer with the logarithm of its passages', () => {
     expect(of.byVector(250_000)).toBeCloseTo(0.004, 12);
     expect(of.byVector(250_000 ** 2)).toBeCloseTo(0.008, 12);
-    expect(of.inShard(250_000) - ofOne.inShard(250_000)).toBeCloseTo(0.004, 12);
+    expect(of.inShard(250_000) - of.byTokens(250_000)).toBeCloseTo(0.004, 12);
+  });
+
+  it('are searched by tokens in each shard for what the largest measured one takes, and for the slope of large shards above it', () => {
+    expect(of.byTokens(250_000)).toBeCloseTo(0.007, 12);
+    expect(of.byTokens(1000)).toBeCloseTo(0.007, 12);
+    expect(of.byTokens(1_250_000)).toBeCloseTo(0.007 + ofOne.inShard(1_000_000), 12);
   });
 
   it('need as many cores as their shards have parts of a search, and fit into as many as the time allows', () => {
     const found = needed(of, 100_000_000);
-    const added = found.searchSeconds - ofOne.perSearch - ofOne.inShard(100_000_000);
-    expect(added).toBeCloseTo(found.shards * of.byVector(100_000_000 / found.shards), 9);
+    const inShard = 100_000_000 / found.shards;
+    expect(found.searchSeconds).toBeCloseTo(found.shards * (of.byTokens(inShard) + of.byVector(inShard)), 9);
     const quick = needed(of, 100_000_000, { ...ASSUMED, shardSeconds: of.inShard(50_000) });
     expect(quick.shards).toBe(2000);
     expect(quick.shardSeconds).toBeCloseTo(of.inShard(50_000), 9);
