@@ -1,6 +1,8 @@
 //! What the kernels ask of the weights of an encoder, and which of it some weights do not fulfil.
 
+use crate::fixed::Precision;
 use crate::packed::BertShape;
+use crate::table::Table;
 
 use super::kernels::{Linear, STEP};
 use super::weights::{LayerWeights, LinearWeights, NormWeights, Refused, Weights};
@@ -29,6 +31,15 @@ impl Weights {
         let (layers, types) = (self.layers.len(), !self.second_type.is_empty());
         let transform = self.transform.is_some();
         Ok(BertShape { width, heads, layers, transform, tied, types, int8: false, modern })
+    }
+
+    /// Reads the word embeddings.
+    ///
+    /// # Errors
+    /// [`Refused::NotFinite`] or [`Refused::Io`].
+    pub(super) fn word_table(&self, precision: Precision) -> Result<Table, Refused> {
+        let words = Table::of_words(&self.words, self.width, precision)?;
+        words.ok_or_else(|| Refused::NotFinite("its word embeddings".into()))
     }
 }
 

@@ -40,15 +40,6 @@ fn read(stored: &Stored, what: &str) -> Result<Vec<f32>, Refused> {
     Ok(values)
 }
 
-/// Reads the word embeddings.
-///
-/// # Errors
-/// [`Refused`].
-pub(super) fn words_of(weights: &Weights, precision: Precision) -> Result<Table, Refused> {
-    let words = Table::of_words(&weights.words, weights.width, precision)?;
-    words.ok_or_else(|| Refused::NotFinite("its word embeddings".into()))
-}
-
 impl Bert {
     /// Packs an encoder in memory. `words` are the word embeddings, if they are in memory already; `sample` are texts, as ids of tokens, by
     /// which factors are chosen where floats become bytes.
@@ -66,7 +57,7 @@ impl Bert {
         let sampled = sampled(&weights, sample, kernels, precision)?;
         let words = match words {
             Some(words) => words,
-            None => Arc::new(words_of(&weights, precision)?),
+            None => Arc::new(weights.word_table(precision)?),
         };
         let list = pack_all(weights.layers, 0, (width, heads), kernels, precision, sampled)?;
         let transform = pack_transform(weights.transform, width, kernels, precision)?;
@@ -121,7 +112,7 @@ impl Bert {
         let shape = BertShape { int8: precision == Precision::Int8, ..weights.shape(tied)? };
         let mut sampled = sampled(&weights, sample, kernels, precision)?;
         if !tied {
-            words_of(&weights, precision)?.store("words", file)?;
+            weights.word_table(precision)?.store("words", file)?;
         }
         if shape.modern.is_none() {
             file.put("positions", &weights.positions)?;

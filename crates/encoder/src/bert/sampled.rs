@@ -7,11 +7,9 @@
 use std::sync::Arc;
 
 use crate::fixed::Precision;
-use crate::table::Table;
 
 use super::kernels::{Kernels, Linear};
 use super::layers::{Layer, Layers, Memory, ROWS_AT_ONCE};
-use super::packing::words_of;
 use super::weights::{Refused, Weights};
 use super::{Bert, Scratch};
 
@@ -46,7 +44,7 @@ impl Sampled {
             return Ok(None);
         }
         let (width, heads) = (weights.width, weights.heads);
-        let words = words_of(weights, Precision::F32)?;
+        let words = weights.word_table(Precision::F32)?;
         let embeddings = Bert {
             words: Arc::new(words),
             positions: Arc::new(weights.positions.clone().into()),
