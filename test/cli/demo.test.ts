@@ -30,9 +30,10 @@ describe('demo', () => {
     const [, request = ''] = /```sh\n[^`]*-d '([^']*)'\n```/.exec(page) ?? [];
     const [, answer = ''] = /```json answer\n([^`]*)```/.exec(page) ?? [];
     const { body } = await server.request('POST', '/mcp', JSON.parse(request));
-    // The models' products of 8-bit numbers are rounded differently by different processors, which the third decimal shows.
+    // The models' products of 8-bit numbers are rounded differently by different processors, which the second decimal shows: 0.347
+    // with AVX-512 is 0.355 with AMX.
     const near = (name: string, value: unknown): unknown =>
-      name === 'relevance' ? expect.closeTo(value as number, 2) : value;
+      name === 'relevance' ? expect.closeTo(value as number, 1) : value;
     expect(body.result.structuredContent).toEqual(JSON.parse(answer, near));
 
     expect(await said('demo', '--remove')).toBe('[demo] is deleted\n');
