@@ -29,8 +29,6 @@ const TURNS = 2;
 const ROUNDS = 2;
 /** Turns of AMX and AVX-512 against each other. */
 const TILE_TURNS = 5;
-/** More numbers than a vector of these models has. */
-const VECTOR = 4096;
 const BATCHES = [1, 4];
 /** Passages of each model: enough for a second of processor time in each round, beside which what Node does by itself is little. */
 const PASSAGES = { sparse: 24, dense: 120 };
@@ -83,9 +81,8 @@ async function denseRows(context, program) {
 
 /** What AMX brings a model in 8 bits, on a processor that has it. */
 async function tilesRows(context, program, model, what) {
-  const pool = await context.texts(PASSAGES.dense * 25);
-  const passages = pool.filter((_, place) => place % 25 === 0).map(({ text }) => text);
-  const input = JSON.stringify({ passages, questions: [], top: VECTOR, alone: true });
+  const passages = await passagesOf(context, PASSAGES.dense);
+  const input = JSON.stringify({ passages, questions: [], top: TOP, alone: true });
   const runs = { amx: [], avx512: [] };
   for (let turn = 0; turn < TILE_TURNS; turn += 1) {
     for (const [simd, found] of Object.entries(runs)) {
@@ -97,14 +94,13 @@ async function tilesRows(context, program, model, what) {
     }
   }
   const least = leastCosine(runs.amx[0], runs.avx512[0], COSINE.sparrow).toFixed(4);
-  const [amx, avx512] = Object.values(runs).map((found) => Math.max(...found.map((run) => run.texts_per_cpu_s)));
-  const rates = (found) => found.map((run) => run.texts_per_cpu_s);
+  const [amx, avx512] = Object.values(runs).map((found) => found.map((run) => run.texts_per_cpu_s));
   return [
     {
       ...{ what: `${what}: passages with AMX`, against: 'Sparrow with AVX-512 VNNI', unit: 'texts/CPU-s' },
-      ...{ sparrow: amx, peer: avx512, target: { at_least: 2.5 } },
+      ...{ sparrow: Math.max(...amx), peer: Math.max(...avx512), target: { at_least: 2.5 } },
       checked: `cosine of every vector of the one to that of the other at least ${least}`,
-      detail: { turns: TILE_TURNS, amx: rates(runs.amx), avx512: rates(runs.avx512) },
+      detail: { turns: TILE_TURNS, amx, avx512 },
     },
   ];
 }
@@ -116,9 +112,7 @@ async function tilesRows(context, program, model, what) {
  * @returns {Promise<{ sparrow: object, packing: object, peers: Record<string, object> }>}
  */
 async function measure(context, program, model, graphs, count, extra = {}) {
-  // Neighbours in a corpus are alike: take texts from all over it.
-  const pool = await context.texts(count * 25);
-  const passages = pool.filter((_, place) => place % 25 === 0).map(({ text }) => text);
+  const passages = await passagesOf(context, count);
   const job = { passages, questions: [], batches: BATCHES, top: TOP + 10, alone: true, ...extra };
   const packed = join(folder(context.work, 'packed'), 'model.weights');
   rmSync(packed, { force: true });
@@ -159,6 +153,12 @@ async function measure(context, program, model, graphs, count, extra = {}) {
       Object.entries(peers).map(([name, { size, tried, runs }]) => [name, { ...bestRun(runs), size, tried }]),
     ),
   };
+}
+
+/** Texts from all over the corpus, in which neighbours are alike. */
+async function passagesOf(context, count) {
+  const pool = await context.texts(count * 25);
+  return pool.filter((_, place) => place % 25 === 0).map(({ text }) => text);
 }
 
 /** The graphs that the peer runs of the dense model. */

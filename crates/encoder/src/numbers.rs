@@ -113,6 +113,14 @@ pub(crate) fn room(scratch: &mut Vec<f32>, length: usize) -> &mut [f32] {
     &mut scratch[..length]
 }
 
+/// As [`room`], from a cache line on.
+pub(crate) fn aligned_room(scratch: &mut Vec<f32>, length: usize) -> &mut [f32] {
+    let line = LINE / size_of::<f32>();
+    let scratch = room(scratch, length + line);
+    let lead = scratch.as_ptr().align_offset(LINE).min(line);
+    &mut scratch[lead..lead + length]
+}
+
 impl<T: Plain + PartialEq> PartialEq for AlignedSlice<T> {
     fn eq(&self, other: &Self) -> bool {
         self[..] == other[..]

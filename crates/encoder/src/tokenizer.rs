@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::error::EncoderError;
 use crate::small_file;
 
+mod description;
 mod expansion;
 mod hugging_face;
 mod pairs;
@@ -16,6 +17,7 @@ mod parts_tests;
 mod unigram;
 mod word_piece;
 
+use description::Description;
 use hugging_face::HuggingFace;
 pub(crate) use pairs::Question;
 use pairs::Template;
@@ -87,7 +89,10 @@ impl TextTokenizer {
             )));
         }
         // Before the library puts anything together.
-        if let Some(problem) = expansion::problem(&bytes, limit).or_else(|| parts::problem(&bytes)) {
+        let description = Description::read(&bytes).map_err(unreadable)?;
+        if let Some(problem) =
+            expansion::problem(&description, limit).or_else(|| parts::problem(&description))
+        {
             return Err(unreadable(problem));
         }
         // The library panics over some files that are JSON and no tokenizer, over others with the first text: found by
@@ -197,7 +202,9 @@ impl TextTokenizer {
     pub(crate) fn highest_id(&self) -> u32 {
         let around = self.prefix.iter().chain(&self.suffix);
         let around = around.chain(self.pairs.iter().flat_map(Template::ids)).copied();
-        around.fold(self.inner.highest_id(), u32::max)
+        let words = self.plain.as_ref().and_then(WordPiece::highest_id);
+        let words = words.unwrap_or_else(|| self.inner.highest_of_vocabulary());
+        around.fold(words.max(self.inner.highest_of_added()), u32::max)
     }
 
     /// Number of entries in the vocabulary, added tokens included.

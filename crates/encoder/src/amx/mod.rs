@@ -37,7 +37,7 @@ pub(crate) fn runs() -> bool {
 }
 
 /// Rows of a tile: tokens, or groups of four dimensions of the weights.
-const ROWS: usize = 16;
+pub(crate) const ROWS: usize = 16;
 
 /// Bytes from one row to the next: of a panel's weights, and of the integer dot products of a token.
 const STRIDE: usize = PANEL * DIM_STEP;
@@ -127,6 +127,21 @@ struct Job {
     dots: *mut i32,
 }
 
+/// Asks for eight cache lines from `next` on, and advances it by `ahead` bytes: what a step of 64 bytes asks for of the next panel.
+macro_rules! ask_ahead {
+    () => {
+        "prefetcht0 [{next}]
+        prefetcht0 [{next} + 64]
+        prefetcht0 [{next} + 128]
+        prefetcht0 [{next} + 192]
+        prefetcht0 [{next} + 256]
+        prefetcht0 [{next} + 320]
+        prefetcht0 [{next} + 384]
+        prefetcht0 [{next} + 448]
+        add {next}, {ahead}"
+    };
+}
+
 /// Multiplies two tiles of tokens with a panel and stores their dot products.
 ///
 /// # Safety
@@ -146,15 +161,7 @@ unsafe fn multiply_two(job: &Job, one: *const u8, two: *const u8) {
             "tileloadd tmm6, [{weights} + {stride}]",
             "tileloadd tmm7, [{weights} + {stride} + 64]",
             "tileloadd tmm5, [{two} + {dims}]",
-            "prefetcht0 [{next}]",
-            "prefetcht0 [{next} + 64]",
-            "prefetcht0 [{next} + 128]",
-            "prefetcht0 [{next} + 192]",
-            "prefetcht0 [{next} + 256]",
-            "prefetcht0 [{next} + 320]",
-            "prefetcht0 [{next} + 384]",
-            "prefetcht0 [{next} + 448]",
-            "add {next}, {ahead}",
+            ask_ahead!(),
             "tdpbusd tmm0, tmm4, tmm6",
             "tdpbusd tmm1, tmm4, tmm7",
             "tdpbusd tmm2, tmm5, tmm6",
@@ -202,15 +209,7 @@ unsafe fn multiply_one(job: &Job, one: *const u8) {
             "tileloadd tmm4, [{one} + {dims}]",
             "tileloadd tmm6, [{weights} + {stride}]",
             "tileloadd tmm7, [{weights} + {stride} + 64]",
-            "prefetcht0 [{next}]",
-            "prefetcht0 [{next} + 64]",
-            "prefetcht0 [{next} + 128]",
-            "prefetcht0 [{next} + 192]",
-            "prefetcht0 [{next} + 256]",
-            "prefetcht0 [{next} + 320]",
-            "prefetcht0 [{next} + 384]",
-            "prefetcht0 [{next} + 448]",
-            "add {next}, {ahead}",
+            ask_ahead!(),
             "tdpbusd tmm0, tmm4, tmm6",
             "tdpbusd tmm1, tmm4, tmm7",
             "add {one}, {step}",

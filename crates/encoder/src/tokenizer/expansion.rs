@@ -4,6 +4,8 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 
+use super::description::{Description, each_object};
+
 /// Most bytes of a text that a tokenizer puts somewhere. Those of published ones have up to a few dozen.
 const MOST_TEXT: usize = 1000;
 /// How many times longer the replacements of a normalizer, one after another, may make a text. Published ones replace a
@@ -13,27 +15,7 @@ const MOST_GROWTH: usize = 256;
 const MOST_PLACES: usize = 16;
 
 /// Says why a `tokenizer.json` is refused, if it is. `limit` is the most tokens of a text with its special tokens.
-pub(super) fn problem(json: &[u8], limit: usize) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    struct Model {
-        continuing_subword_prefix: Option<String>,
-        end_of_word_suffix: Option<String>,
-    }
-    #[derive(serde::Deserialize)]
-    struct Description {
-        #[serde(default)]
-        normalizer: Value,
-        #[serde(default)]
-        pre_tokenizer: Value,
-        #[serde(default)]
-        post_processor: Value,
-        model: Option<Model>,
-    }
-    // What cannot be read here could not be bounded.
-    let description: Description = match serde_json::from_slice(json) {
-        Ok(description) => description,
-        Err(error) => return Some(error.to_string()),
-    };
+pub(super) fn problem(description: &Description, limit: usize) -> Option<String> {
     let model = description.model.iter();
     let around = model.flat_map(|model| [&model.continuing_subword_prefix, &model.end_of_word_suffix]);
     let mut longest = around.flatten().map(String::len).max().unwrap_or(0);
@@ -93,16 +75,4 @@ fn longest_replacement(charsmap: &str) -> usize {
     let Some((size, rest)) = bytes.split_first_chunk::<4>() else { return 1 };
     let texts = rest.get(u32::from_le_bytes(*size) as usize..).unwrap_or_default();
     texts.split(|byte| *byte == 0).map(<[u8]>::len).max().unwrap_or(0).max(1)
-}
-
-/// Visits every object of a value; the JSON parser has limited how deeply they are nested.
-pub(super) fn each_object<'v>(value: &'v Value, visit: &mut dyn FnMut(&'v serde_json::Map<String, Value>)) {
-    match value {
-        Value::Array(items) => items.iter().for_each(|item| each_object(item, visit)),
-        Value::Object(members) => {
-            visit(members);
-            members.values().for_each(|member| each_object(member, visit));
-        }
-        _ => {}
-    }
 }

@@ -74,17 +74,20 @@ impl HuggingFace {
         either!(self, tokenizer => tokenizer.get_vocab_size(true))
     }
 
-    /// The highest id of the vocabulary, added tokens included.
-    pub(super) fn highest_id(&self) -> u32 {
-        let added = either!(self, tokenizer => {
-            tokenizer.get_added_tokens_decoder().keys().max().copied().unwrap_or(0)
-        });
-        let of_model = match self {
+    /// The highest id of the vocabulary, without added tokens. The library copies all of it for that.
+    pub(super) fn highest_of_vocabulary(&self) -> u32 {
+        match self {
             Self::Any(tokenizer) => tokenizer.get_vocab(false).into_values().max().unwrap_or(0),
-            // Its ids are consecutive, and a list of them takes memory.
+            // The ids of its pieces are their places from 0 on.
             Self::Unigram(tokenizer) => tokenizer.get_vocab_size(false).saturating_sub(1) as u32,
-        };
-        added.max(of_model)
+        }
+    }
+
+    /// The highest id of an added token; 0 if there are none.
+    pub(super) fn highest_of_added(&self) -> u32 {
+        either!(self, tokenizer => {
+            tokenizer.get_added_tokens_decoder().keys().max().copied().unwrap_or(0)
+        })
     }
 
     pub(super) fn id_to_token(&self, id: u32) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::expansion::each_object;
+use super::description::{Description, each_object};
 
 /// Most added tokens. Published tokenizers have up to a few thousand.
 const MOST_ADDED: usize = 16_384;
@@ -18,36 +18,8 @@ const MOST_PATTERN: usize = 4096;
 const MOST_WORD: u64 = 256;
 
 /// Says why a `tokenizer.json` is refused, if it is.
-pub(super) fn problem(json: &[u8]) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    struct Added {
-        content: String,
-    }
-    #[derive(serde::Deserialize)]
-    struct Model {
-        #[serde(default)]
-        max_input_chars_per_word: Value,
-    }
-    #[derive(serde::Deserialize)]
-    struct Description {
-        #[serde(default)]
-        added_tokens: Vec<Added>,
-        #[serde(default)]
-        normalizer: Value,
-        #[serde(default)]
-        pre_tokenizer: Value,
-        #[serde(default)]
-        post_processor: Value,
-        #[serde(default)]
-        decoder: Value,
-        model: Option<Model>,
-    }
-    // What is read otherwise here than by the library, such as a member that comes twice, would not be bounded.
-    let description: Description = match serde_json::from_slice(json) {
-        Ok(description) => description,
-        Err(error) => return Some(error.to_string()),
-    };
-    let added = description.added_tokens;
+pub(super) fn problem(description: &Description) -> Option<String> {
+    let added = &description.added_tokens;
     if added.len() > MOST_ADDED {
         return Some(format!("it has [{}] added tokens; at most [{MOST_ADDED}] are taken", added.len()));
     }
@@ -81,7 +53,7 @@ pub(super) fn problem(json: &[u8]) -> Option<String> {
     if pattern > MOST_PATTERN {
         return Some(format!("it has a pattern of [{pattern}] bytes; at most [{MOST_PATTERN}] are taken"));
     }
-    let word = description.model.and_then(|model| model.max_input_chars_per_word.as_u64());
+    let word = description.model.as_ref().and_then(|model| model.max_input_chars_per_word.as_u64());
     word.filter(|word| *word > MOST_WORD)
         .map(|word| format!("its [max_input_chars_per_word] is [{word}]; at most [{MOST_WORD}] is taken"))
 }

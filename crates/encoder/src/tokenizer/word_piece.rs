@@ -96,6 +96,11 @@ impl WordPiece {
         })
     }
 
+    /// The highest id of the vocabulary.
+    pub(super) fn highest_id(&self) -> Option<u32> {
+        self.starts.values().max().copied()
+    }
+
     /// Token ids of a text, without special tokens. `general` tokenizes the stretches that are not printable ASCII, or the whole text if it
     /// contains an added token.
     ///

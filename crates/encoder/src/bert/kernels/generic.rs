@@ -51,7 +51,7 @@ pub(super) unsafe fn normalize<V: Lanes>(job: &Norm<'_>, rows: &mut [f32], resid
 /// The processor has the instructions of `V`; `job` was checked by [`Kernels::attention`](super::Kernels::attention).
 #[inline(always)]
 pub(super) unsafe fn attention<V: Lanes>(job: &Attention<'_>, scratch: &mut Vec<f32>, out: &mut [f32]) {
-    let Attention { qkv, tokens, width, heads, window } = *job;
+    let Attention { qkv, tokens, width, heads, .. } = *job;
     let step = 2 * V::LANES;
     let padded = tokens.next_multiple_of(step);
     let depth = width / heads;
@@ -107,9 +107,8 @@ pub(super) unsafe fn attention<V: Lanes>(job: &Attention<'_>, scratch: &mut Vec<
                     some_rows::<V, false, SINGLE>(rows, at);
                 }
                 for (at, row) in scores[..rows * padded].chunks_exact_mut(padded).enumerate() {
-                    let token = first + at;
-                    let end = token.saturating_add(window).saturating_add(1).min(tokens);
-                    softmax::<V>(row, token.saturating_sub(window)..end);
+                    job.hide(first + at, row);
+                    softmax::<V>(row);
                 }
                 for column in (0..depth).step_by(step) {
                     let at = Tile {
@@ -131,11 +130,9 @@ pub(super) unsafe fn attention<V: Lanes>(job: &Attention<'_>, scratch: &mut Vec<
     }
 }
 
-/// Softmax over the range `seen` of a row that is padded to whole vectors; all other numbers become nearly 0.
+/// Softmax over a row of whole vectors; what is minus infinity becomes nearly 0.
 #[inline(always)]
-unsafe fn softmax<V: Lanes>(row: &mut [f32], seen: std::ops::Range<usize>) {
-    row[..seen.start].fill(f32::NEG_INFINITY);
-    row[seen.end..].fill(f32::NEG_INFINITY);
+unsafe fn softmax<V: Lanes>(row: &mut [f32]) {
     // SAFETY: the row is a whole number of vectors.
     unsafe {
         let mut largest = V::splat(f32::NEG_INFINITY);
@@ -169,8 +166,9 @@ mod tests {
     fn softmax_makes_no_numbers_that_are_slow_to_multiply() {
         for seen in [0..8, 0..5, 3..4, 2..8] {
             let mut row = [0.0, -200.0, 3.0, 60.0, -0.5, -88.0, 1.0, 2.0];
+            (0..row.len()).filter(|at| !seen.contains(at)).for_each(|at| row[at] = f32::NEG_INFINITY);
             // SAFETY: scalar vectors need no instructions, and the row is two of them.
-            unsafe { softmax::<Four>(&mut row, seen.clone()) };
+            unsafe { softmax::<Four>(&mut row) };
             assert!(row.iter().all(|number| number.is_normal()), "{seen:?}: {row:?}");
             let sum: f32 = row[seen.clone()].iter().sum();
             assert!((sum - 1.0).abs() < 1e-6, "{seen:?}: {sum}");

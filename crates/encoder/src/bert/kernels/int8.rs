@@ -7,7 +7,7 @@
 //! and the same on every instruction set, as the numbers `q` are: they are made by two multiplications, one subtraction and one rounding
 //! to the nearest.
 
-use crate::numbers::{LINE, prefetch_line, room};
+use crate::numbers::{LINE, aligned_room, prefetch_line};
 
 use super::jobs::{Epilogue, Gemm};
 use super::lanes::{Lanes, gelu};
@@ -76,11 +76,8 @@ pub(super) struct Words {
 /// Reserves scratch memory for quantised rows with `group` integers in a word.
 pub(super) fn place(scratch: &mut Vec<f32>, rows: usize, depth: usize, group: usize) -> Words {
     const WORDS_OF_SPAN: usize = size_of::<Span>() / size_of::<f32>();
-    let line = LINE / size_of::<f32>();
     let words = rows * (depth / group);
-    let scratch = room(scratch, words + rows * WORDS_OF_SPAN + line);
-    let lead = scratch.as_ptr().align_offset(LINE).min(line);
-    let (words, spans) = scratch[lead..].split_at_mut(words);
+    let (words, spans) = aligned_room(scratch, words + rows * WORDS_OF_SPAN).split_at_mut(words);
     Words { words: words.as_mut_ptr().cast(), spans: spans.as_mut_ptr().cast() }
 }
 

@@ -47,6 +47,15 @@ pub struct Attention<'a> {
     pub window: usize,
 }
 
+impl Attention<'_> {
+    /// Makes a token's scores of the keys that it does not see minus infinity: of those beyond its window, and of padding after the last.
+    pub(super) fn hide(&self, token: usize, scores: &mut [f32]) {
+        let end = token.saturating_add(self.window).saturating_add(1).min(self.tokens);
+        scores[..token.saturating_sub(self.window)].fill(f32::NEG_INFINITY);
+        scores[end..].fill(f32::NEG_INFINITY);
+    }
+}
+
 /// The functions of one number that the tests call by themselves.
 #[cfg(test)]
 #[derive(Debug, Clone, Copy)]

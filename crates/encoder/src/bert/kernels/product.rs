@@ -1,7 +1,7 @@
 //! Products of matrices and rows over any vector type; as in `generic.rs`, each instruction set compiles its own copy.
 
 use crate::nibbles;
-use crate::numbers::{LINE, prefetch_line, room};
+use crate::numbers::{aligned_room, prefetch_line};
 use crate::table::{GROUP, Row};
 
 use super::jobs::{Epilogue, Gemm};
@@ -165,7 +165,10 @@ unsafe fn product<V: Lanes, const GELU: bool>(job: &Gemm<'_>, scratch: &mut Vec<
     let width = 2 * V::LANES;
     let linear = job.linear;
     let widened = match &linear.panels {
-        Panels::Fixed { .. } if job.rows > V::ROWS => place(scratch, width * linear.depth),
+        Panels::Fixed { .. } if job.rows > V::ROWS => {
+            // It is written through this.
+            aligned_room(scratch, width * linear.depth).as_mut_ptr().cast_const()
+        }
         Panels::Fixed { .. } | Panels::F32(_) | Panels::Bytes(_) => std::ptr::null(),
     };
     // The tiles of all rows but the first ask for a share of the next panel each.
@@ -218,15 +221,6 @@ unsafe fn product<V: Lanes, const GELU: bool>(job: &Gemm<'_>, scratch: &mut Vec<
             row += rows;
         }
     }
-}
-
-/// Reserves scratch memory for `length` numbers, aligned to a cache line.
-fn place(scratch: &mut Vec<f32>, length: usize) -> *const f32 {
-    let line = LINE / size_of::<f32>();
-    let scratch = room(scratch, length + line);
-    let lead = scratch.as_ptr().align_offset(LINE).min(line);
-    // It is written through this.
-    scratch[lead..].as_mut_ptr()
 }
 
 /// The dot product of two rows of the same length: four vectors of sums side by side, and the remaining numbers, less than a vector, one by

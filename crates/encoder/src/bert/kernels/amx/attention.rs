@@ -4,14 +4,12 @@
 use std::arch::x86_64::*;
 
 use crate::amx::floats::{self, DEPTH, LOW, Product, ROW_BYTES, STEP, TILE};
-use crate::amx::release;
-use crate::numbers::{LINE, room};
+use crate::amx::{ROWS, release};
+use crate::numbers::aligned_room;
 
 use super::super::jobs::Attention;
 use super::super::lanes::Lanes;
 
-/// Rows of a tile.
-const ROWS: usize = 16;
 /// Queries, keys or dimensions that are computed at once: two tiles.
 const BOTH: usize = 2 * ROWS;
 /// Numbers in a vector.
@@ -62,23 +60,19 @@ pub(super) unsafe fn attention(job: &Attention<'_>, scratch: &mut Vec<f32>, out:
     let apart = padded + LANES;
     // A number is as large in its two parts as before. All parts are whole cache lines.
     let parts = [depth * padded, depth * padded, BOTH * depth, BOTH * padded, BOTH * apart, BOTH * BOTH];
-    let line = LINE / size_of::<f32>();
-    let scratch = room(scratch, parts.iter().sum::<usize>() + line);
-    let lead = scratch.as_ptr().align_offset(LINE).min(line);
-    let mut next = scratch[lead..].as_mut_ptr();
-    let mut places = parts.map(|length| {
+    let mut next = aligned_room(scratch, parts.iter().sum()).as_mut_ptr();
+    let [keys, values, queries, weights, scores, context] = parts.map(|length| {
         let place = next;
         next = next.wrapping_add(length);
         place
     });
-    let [keys, values, queries, weights, scores, context] = &mut places;
     let memory = Memory {
         keys: keys.cast(),
         values: values.cast(),
         queries: queries.cast(),
         weights: weights.cast(),
-        scores: *scores,
-        context: *context,
+        scores,
+        context,
     };
     let text = Text { job, depth, padded, apart, memory };
     // SAFETY: the caller's promise; `out` has a row of `width` numbers for each token.
@@ -207,17 +201,12 @@ impl Text<'_> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
     unsafe fn weigh(&self, first: usize, rows: usize) -> [f32; BOTH] {
-        let Attention { tokens, window, .. } = *self.job;
         let mut all = [1f32; BOTH];
         for (row, all) in all[..rows].iter_mut().enumerate() {
-            let token = first + row;
-            let end = token.saturating_add(window).saturating_add(1).min(tokens);
             // SAFETY: the promise of all methods; a row has `padded` scores, whole vectors.
             unsafe {
                 let scores = self.memory.scores.add(row * self.apart);
-                let seen = std::slice::from_raw_parts_mut(scores, self.padded);
-                seen[..token.saturating_sub(window)].fill(f32::NEG_INFINITY);
-                seen[end..].fill(f32::NEG_INFINITY);
+                self.job.hide(first + row, std::slice::from_raw_parts_mut(scores, self.padded));
                 let mut largest = _mm512_set1_ps(f32::NEG_INFINITY);
                 for lane in (0..self.padded).step_by(LANES) {
                     largest = largest.max(<__m512>::load(scores.add(lane)));
