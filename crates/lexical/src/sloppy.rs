@@ -9,10 +9,18 @@ use rustc_hash::FxHashMap;
 /// Counts steps of this thread, and tells whether its request is to stop.
 pub type StopsAfter = fn(usize) -> bool;
 
+/// A place of a phrase: how far it is from the phrase's start, and the number of the list that has its terms' positions. Places with
+/// the same terms share a list, so that a phrase which repeats a word thousands of times reads its positions once.
+#[derive(Debug, Clone, Copy)]
+pub struct PhrasePlace {
+    pub offset: u32,
+    pub list: usize,
+}
+
 /// One place of a phrase, with its occurrences in a document.
-struct Place {
+struct Place<'a> {
     /// Positions of its terms in the document, ascending.
-    positions: Vec<u32>,
+    positions: &'a [u32],
     next: usize,
     /// Current position in the document minus the place's offset in the phrase.
     at: i64,
@@ -21,7 +29,7 @@ struct Place {
     group: Option<(usize, usize)>,
 }
 
-impl Place {
+impl Place<'_> {
     fn advance(&mut self) -> bool {
         match self.positions.get(self.next) {
             Some(position) => {
@@ -62,7 +70,6 @@ impl PartialOrd for Entry {
 /// The part of a sloppy phrase that does not depend on the document.
 #[derive(Debug, Clone)]
 pub struct SloppyPhrase {
-    offsets: Vec<u32>,
     slop: u32,
     /// Groups of places that share a term, each sorted by offset.
     groups: Vec<Vec<usize>>,
@@ -99,13 +106,13 @@ impl SloppyPhrase {
             group.sort_by_key(|place| (places[*place].0, *place));
         }
         let mixed = groups.iter().flatten().any(|place| places[*place].1.len() > 1);
-        Self { offsets: places.iter().map(|(offset, _)| *offset).collect(), slop, groups, mixed, stops_after }
+        Self { slop, groups, mixed, stops_after }
     }
 
-    /// Sum of `1 / (1 + distance)` over the matches in a document with these positions of each place; 0 if the request of this thread
-    /// is to stop meanwhile.
-    pub fn frequency(&self, positions: &mut [Vec<u32>]) -> f32 {
-        let Some(mut run) = Run::start(self, positions) else { return 0.0 };
+    /// Sum of `1 / (1 + distance)` over the matches in a document with these lists of positions, each ascending; 0 if the request of this
+    /// thread is to stop meanwhile. `places` are those that the phrase was made of.
+    pub fn frequency(&self, places: &[PhrasePlace], lists: &[Vec<u32>]) -> f32 {
+        let Some(mut run) = Run::start(self, places, lists) else { return 0.0 };
         let mut frequency = 0.0;
         while let Some(distance) = run.next_match() {
             frequency += 1.0 / (1.0 + distance as f32);
@@ -116,7 +123,7 @@ impl SloppyPhrase {
 
 struct Run<'a> {
     phrase: &'a SloppyPhrase,
-    places: Vec<Place>,
+    places: Vec<Place<'a>>,
     queue: BinaryHeap<Entry>,
     /// Highest adjusted position of all places.
     end: i64,
@@ -126,12 +133,11 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn start(phrase: &'a SloppyPhrase, positions: &mut [Vec<u32>]) -> Option<Self> {
-        let mut places: Vec<Place> = positions
-            .iter_mut()
-            .zip(&phrase.offsets)
-            .map(|(positions, offset)| Place {
-                positions: std::mem::take(positions),
+    fn start(phrase: &'a SloppyPhrase, places: &[PhrasePlace], lists: &'a [Vec<u32>]) -> Option<Self> {
+        let mut places: Vec<Place<'_>> = places
+            .iter()
+            .map(|PhrasePlace { offset, list }| Place {
+                positions: &lists[*list],
                 next: 0,
                 at: 0,
                 offset: i64::from(*offset),
@@ -282,22 +288,19 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Number of times that the places stand exactly as in the phrase. `positions` has each place's positions in
-/// the document, ascending.
-pub fn exact_frequency(offsets: &[u32], positions: &[Vec<u32>], stops_after: StopsAfter) -> f32 {
-    let Some((first, rest)) = positions.split_first() else { return 0.0 };
+/// Number of times that the places stand exactly as in the phrase, in a document with these lists of positions, each ascending; 0 if the
+/// request of this thread is to stop meanwhile.
+pub fn exact_frequency(places: &[PhrasePlace], lists: &[Vec<u32>], stops_after: StopsAfter) -> f32 {
+    let Some((first, rest)) = places.split_first() else { return 0.0 };
     let mut occurrences = 0;
-    'starts: for position in first {
-        if stops_after(rest.len()) {
+    for position in &lists[first.list] {
+        let Some(start) = position.checked_sub(first.offset) else { continue };
+        let stand = |place: &&PhrasePlace| lists[place.list].binary_search(&(start + place.offset)).is_ok();
+        let standing = rest.iter().take_while(stand).count();
+        if stops_after(standing + 1) {
             return 0.0;
         }
-        let Some(start) = position.checked_sub(offsets[0]) else { continue };
-        for (offset, positions) in offsets[1..].iter().zip(rest) {
-            if positions.binary_search(&(start + offset)).is_err() {
-                continue 'starts;
-            }
-        }
-        occurrences += 1;
+        occurrences += u32::from(standing == rest.len());
     }
     occurrences as f32
 }
@@ -306,21 +309,26 @@ pub fn exact_frequency(offsets: &[u32], positions: &[Vec<u32>], stops_after: Sto
 mod tests {
     use proptest::prelude::*;
 
-    use super::{SloppyPhrase, exact_frequency};
+    use super::{PhrasePlace, SloppyPhrase, exact_frequency};
+
+    /// Places one after another, each with a list of its own.
+    fn in_order(places: usize) -> Vec<PhrasePlace> {
+        (0..places).map(|list| PhrasePlace { offset: list as u32, list }).collect()
+    }
 
     /// Frequency of a phrase of words in a text of words.
     fn frequency(text: &str, phrase: &str, slop: u32) -> f32 {
         let words: Vec<[&str; 1]> = phrase.split(' ').map(|word| [word]).collect();
         let places: Vec<(u32, &[&str])> =
             words.iter().enumerate().map(|(offset, word)| (offset as u32, &word[..])).collect();
-        let mut positions: Vec<Vec<u32>> = words
+        let positions: Vec<Vec<u32>> = words
             .iter()
             .map(|[word]| {
                 let text = text.split(' ').enumerate();
                 text.filter(|(_, found)| found == word).map(|(at, _)| at as u32).collect()
             })
             .collect();
-        SloppyPhrase::new(&places, slop, |_| false).frequency(&mut positions)
+        SloppyPhrase::new(&places, slop, |_| false).frequency(&in_order(words.len()), &positions)
     }
 
     #[test]
@@ -376,8 +384,8 @@ mod tests {
             let places: Vec<(u32, &[u8])> = words.iter().zip(&offsets).map(|(word, at)| (*at, &word[..])).collect();
             let mut best = None;
             least_distance(&positions, &offsets, &mut Vec::new(), &mut best);
-            let exact = exact_frequency(&offsets, &positions, |_| false);
-            let found = SloppyPhrase::new(&places, slop, |_| false).frequency(&mut positions.clone());
+            let exact = exact_frequency(&in_order(length), &positions, |_| false);
+            let found = SloppyPhrase::new(&places, slop, |_| false).frequency(&in_order(length), &positions);
             prop_assert_eq!(found > 0.0, best.is_some_and(|best| best <= i64::from(slop)));
             if slop == 0 {
                 prop_assert_eq!(found, exact);
@@ -396,7 +404,16 @@ mod tests {
             let offsets: Vec<u32> = (0..phrase.len() as u32).collect();
             let words: Vec<[u8; 1]> = phrase.iter().map(|word| [*word]).collect();
             let places: Vec<(u32, &[u8])> = words.iter().zip(&offsets).map(|(word, at)| (*at, &word[..])).collect();
-            let found = SloppyPhrase::new(&places, slop, |_| false).frequency(&mut positions.clone());
+            let sloppy = SloppyPhrase::new(&places, slop, |_| false);
+            let found = sloppy.frequency(&in_order(phrase.len()), &positions);
+            // Places of the same word may share its list.
+            let first = |word: &u8| phrase.iter().position(|other| other == word).unwrap();
+            let shared: Vec<PhrasePlace> = (0..).zip(&phrase).map(|(offset, word)| PhrasePlace { offset, list: first(word) }).collect();
+            prop_assert_eq!(found, sloppy.frequency(&shared, &positions));
+            let exact = exact_frequency(&in_order(phrase.len()), &positions, |_| false);
+            prop_assert_eq!(exact, exact_frequency(&shared, &positions, |_| false));
+            let starts = text.windows(phrase.len()).filter(|window| *window == &phrase[..]).count();
+            prop_assert_eq!(exact, starts as f32);
             if found > 0.0 {
                 let mut best = None;
                 least_distance(&positions, &offsets, &mut Vec::new(), &mut best);

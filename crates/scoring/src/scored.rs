@@ -1,6 +1,7 @@
 //! BM25 over frequencies that tantivy does not count: phrases whose places hold several terms or whose terms
 //! may move, synonyms, and terms of several fields taken as one.
 
+use rustc_hash::FxHashMap;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::{Postings, SegmentPostings};
 use tantivy::query::{Explanation, Scorer, Weight};
@@ -11,7 +12,7 @@ use crate::error;
 use crate::statistics::{FieldStatistics, idf};
 use crate::stoppable::stops_after;
 use crate::weights;
-use sparrow_lexical::sloppy::{SloppyPhrase, exact_frequency};
+use sparrow_lexical::sloppy::{PhrasePlace, SloppyPhrase, exact_frequency};
 use sparrow_lexical::{B, K1};
 use sparrow_runtime::work;
 
@@ -56,7 +57,7 @@ pub fn lengths(reader: &SegmentReader, field: Field) -> FieldNormReader {
     reader.get_fieldnorms_reader(field).unwrap_or_else(|_| FieldNormReader::constant(reader.max_doc(), 1))
 }
 
-/// Posting lists of the terms that may stand at one place of a phrase.
+/// Posting lists of the terms that may stand at a place of a phrase.
 struct Union {
     postings: Vec<SegmentPostings>,
 }
@@ -95,8 +96,9 @@ impl Union {
 /// A phrase that allows several terms at a place, and terms to be out of place (`slop`).
 pub struct PhraseWeight {
     field: Field,
-    places: Vec<Vec<Term>>,
-    offsets: Vec<u32>,
+    places: Vec<PhrasePlace>,
+    /// The terms of places, each set once.
+    terms: Vec<Vec<Term>>,
     /// Matcher for phrases with slop; `None` if the terms must stand exactly as in the phrase.
     sloppy: Option<SloppyPhrase>,
     bm25: Option<Bm25>,
@@ -109,28 +111,36 @@ impl PhraseWeight {
             let parts: Vec<(u32, &[Term])> = places.iter().map(|(at, terms)| (*at, &terms[..])).collect();
             SloppyPhrase::new(&parts, slop, stops_after)
         });
-        let (offsets, places) = places.into_iter().unzip();
-        Self { field, places, offsets, sloppy, bm25 }
+        let mut numbers: FxHashMap<Vec<Term>, usize> = FxHashMap::default();
+        let mut lists = Vec::new();
+        let places = places.into_iter().map(|(offset, terms)| {
+            let list = *numbers.entry(terms).or_insert_with_key(|terms| {
+                lists.push(terms.clone());
+                lists.len() - 1
+            });
+            PhrasePlace { offset, list }
+        });
+        Self { field, places: places.collect(), terms: lists, sloppy, bm25 }
     }
 }
 
 impl Weight for PhraseWeight {
     fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
         let inverted = reader.inverted_index(self.field)?;
-        let mut places = Vec::with_capacity(self.places.len());
-        for terms in &self.places {
-            // A phrase may have thousands of places, and opening the lists of one reads from the disk.
+        let mut lists = Vec::with_capacity(self.terms.len());
+        for terms in &self.terms {
+            // A phrase may have thousands of different terms, and opening the lists of one reads from the disk.
             work::check().map_err(|_| error::stopped())?;
             let mut postings = Vec::with_capacity(terms.len());
             for term in terms {
                 postings.extend(inverted.read_postings(term, IndexRecordOption::WithFreqsAndPositions)?);
             }
-            places.push(Union { postings });
+            lists.push(Union { postings });
         }
         let mut scorer = PhraseScorer {
-            positions: vec![Vec::new(); places.len()],
-            places,
-            offsets: self.offsets.clone(),
+            positions: vec![Vec::new(); lists.len()],
+            lists,
+            places: self.places.clone(),
             sloppy: self.sloppy.clone(),
             scoring: self.bm25.map(|bm25| (bm25, lengths(reader, self.field))),
             boost,
@@ -147,9 +157,10 @@ impl Weight for PhraseWeight {
 }
 
 struct PhraseScorer {
-    places: Vec<Union>,
+    lists: Vec<Union>,
+    /// Positions in the document that each list has.
     positions: Vec<Vec<u32>>,
-    offsets: Vec<u32>,
+    places: Vec<PhrasePlace>,
     sloppy: Option<SloppyPhrase>,
     scoring: Option<(Bm25, FieldNormReader)>,
     boost: Score,
@@ -161,12 +172,12 @@ impl PhraseScorer {
     /// Goes to the first match at or after `target`; to the end if the request of this thread is to stop.
     fn find(&mut self, mut target: DocId) -> DocId {
         'documents: loop {
-            if stops_after(self.places.len()) {
+            if stops_after(self.lists.len()) {
                 self.doc = TERMINATED;
                 return TERMINATED;
             }
-            for place in &mut self.places {
-                let doc = place.seek(target);
+            for list in &mut self.lists {
+                let doc = list.seek(target);
                 if doc == TERMINATED {
                     self.doc = TERMINATED;
                     return TERMINATED;
@@ -176,16 +187,16 @@ impl PhraseScorer {
                     continue 'documents;
                 }
             }
-            for (place, positions) in self.places.iter_mut().zip(&mut self.positions) {
-                place.positions(target, positions);
+            for (list, positions) in self.lists.iter_mut().zip(&mut self.positions) {
+                list.positions(target, positions);
                 if stops_after(positions.len()) {
                     self.doc = TERMINATED;
                     return TERMINATED;
                 }
             }
             self.frequency = match &self.sloppy {
-                Some(sloppy) => sloppy.frequency(&mut self.positions),
-                None => exact_frequency(&self.offsets, &self.positions, stops_after),
+                Some(sloppy) => sloppy.frequency(&self.places, &self.positions),
+                None => exact_frequency(&self.places, &self.positions, stops_after),
             };
             if self.frequency > 0.0 {
                 self.doc = target;
@@ -220,8 +231,8 @@ impl DocSet for PhraseScorer {
     }
 
     fn size_hint(&self) -> u32 {
-        let size = |place: &Union| place.postings.iter().map(DocSet::size_hint).sum();
-        self.places.iter().map(size).min().unwrap_or(0)
+        let size = |list: &Union| list.postings.iter().map(DocSet::size_hint).sum();
+        self.lists.iter().map(size).min().unwrap_or(0)
     }
 }
 
