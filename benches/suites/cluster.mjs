@@ -30,7 +30,7 @@ const SIZES = {
   // Both sides compile what they run often: before some thousand requests neither is as fast as it stays.
   full: {
     encoded: 500,
-    through: 2000,
+    through: 4000,
     searches: { warm: 2000, rounds: 6, count: 300 },
     loads: 40,
     clients: { rounds: 3, count: 600 },
@@ -43,8 +43,10 @@ const PIPELINE = 'overhead-embed';
 const BULK = 250;
 /** Texts of one request to the encoder, which has ten seconds for it. */
 const TEXTS = 100;
-/** Requests at a time with texts to encode: with one alone, the encoder waits while the cluster writes. */
+/** Clients that send texts to encode, one request after another: with one alone, the encoder waits while the cluster writes. */
 const LOADING = 2;
+/** Requests of each of them in a turn: with few, the encoder waits at the end of most of them. */
+const REQUESTS_OF_TURN = 5;
 const CLIENTS = 32;
 const [WORDS, GIVEN, A_TEXT] = ['words, passed on', 'tokens given', 'a text'];
 const PROXY = fileURLToPath(new URL('../serving/proxy.mjs', import.meta.url));
@@ -157,11 +159,20 @@ async function throughModel(server, texts) {
   const half = texts.length / 2;
   const timed = async (part, send) => {
     const begun = performance.now();
-    await Promise.all(sides.map((side, at) => send(side, part.slice(at * TEXTS, (at + 1) * TEXTS))));
+    let next = 0;
+    const client = async (side) => {
+      while (next < part.length) {
+        const first = next;
+        next += TEXTS;
+        await send(side, part.slice(first, first + TEXTS));
+      }
+    };
+    await Promise.all(sides.map(client));
     return (performance.now() - begun) / 1000;
   };
-  for (let from = 0; from < half; from += LOADING * TEXTS) {
-    const [mine, others] = [from, half + from].map((at) => texts.slice(at, at + LOADING * TEXTS));
+  const turn = LOADING * REQUESTS_OF_TURN * TEXTS;
+  for (let from = 0; from < half; from += turn) {
+    const [mine, others] = [[from, half], [half + from, 2 * half]].map(([at, end]) => texts.slice(at, Math.min(end, at + turn)));
     seconds.bulk += await timed(mine, async (side, part) => {
       const body = part.map(({ id, title: name, text }) => lineOf(id, { title: name, text })).join('');
       const written = await side.post(`/${ENCODED}/_bulk?pipeline=${PIPELINE}`, body);

@@ -16,6 +16,7 @@ describe('the route table', () => {
         'calibrate_lists',
         'choose_different',
         'score_texts',
+        'encode_texts',
         'make_passages',
         'step_model_change',
       ],

@@ -87,6 +87,26 @@ describe.each(ENGINES)('hybrid searches over the $name engine', ({ start }) => {
     expect(ids(await found({ retriever }))).toEqual(ids(given).slice(0, 2));
   });
 
+  it('takes the part that a clause needs of an endpoint that makes both kinds of vectors', async () => {
+    const tokens = (id: string) => ({
+      query: { sparse_vector: { field: 'tokens', inference_id: id, query: 'a sea animal' } },
+    });
+    const near = (id: string) => ({ knn: { field: 'vector', k: 5, num_candidates: 10, ...builder('a sea animal', id) } });
+    expect(await found(tokens('.hybrid'))).toEqual(await found(tokens(SPARSE)));
+    expect(await found(near('.hybrid'))).toEqual(await found(near(DENSE)));
+  });
+
+  it('finds nothing by the tokens of a blank text, and refuses a model that makes another kind of vectors', async () => {
+    const clause = (id: string, text: string) => ({
+      query: { text_expansion: { tokens: { model_id: id, model_text: text } } },
+    });
+    expect(await found(clause(SPARSE, ' \n'))).toEqual([]);
+    const path = `/${of('texts')}/_search`;
+    const other = { query: { text_expansion: { unfilled: { model_id: DENSE, model_text: 'a sea animal' } } } };
+    const { error } = await ask('POST', path, other, 400);
+    expect(error.reason).toBe(`model [${DENSE}] makes dense vectors, but sparse vectors are needed here`);
+  });
+
   const words = { standard: { query: { match: { content: 'stamps or whales' } } } };
   const meaning = {
     standard: { query: { text_expansion: { tokens: { model_id: SPARSE, model_text: 'a sea animal' } } } },

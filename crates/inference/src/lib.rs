@@ -15,6 +15,11 @@ pub use self::documents::encode_documents;
 pub use self::error::ModelError;
 pub use self::json::{vector_to_json, weight_to_json};
 
+/// Whether a text holds no word. The text of a search that is blank matches nothing, whatever a model makes of it.
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || c.is_control())
+}
+
 /// Purpose for which a text is encoded: decides its priority in the queue, and what happens if the queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {

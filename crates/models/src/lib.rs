@@ -31,7 +31,7 @@ mod view;
 
 use std::path::PathBuf;
 
-pub use sparrow_inference::{ModelError, Purpose, TextEncoder, encode_documents};
+pub use sparrow_inference::{ModelError, Purpose, TextEncoder, encode_documents, is_blank};
 
 pub use self::adaptive::AdaptiveAllocations;
 pub use self::adaptive::AdaptiveTiming;

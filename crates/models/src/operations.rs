@@ -9,6 +9,7 @@ pub const OPERATIONS: &[&[Operation<ModelService>]] = &[
     api::OPERATIONS,
     endpoints::OPERATIONS,
     endpoints::ENCODING,
+    endpoints::SEARCH_TEXTS,
     manage::OPERATIONS,
     start::OPERATIONS,
 ];

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use sparrow_encoder::{Encoded, Output, Timings};
 use sparrow_mapping::Mapping;
-use sparrow_models::{ModelError, Models, TextEncoder};
+use sparrow_models::{ModelError, Models, TextEncoder, is_blank};
 use sparrow_query::walk::{change, change_all, visit};
 use sparrow_query::{Query, QueryKind, SparseQuery, TextToEncode, VectorKind};
 use sparrow_request::error::EngineError;
@@ -172,10 +172,6 @@ pub fn resolve(
         })?;
     }
     Ok(())
-}
-
-fn is_blank(text: &str) -> bool {
-    text.chars().all(|c| c.is_whitespace() || c.is_control())
 }
 
 fn wrong_kind(id: &str, made: &'static str, wanted: &'static str) -> EngineError {

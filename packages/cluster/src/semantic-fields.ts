@@ -236,6 +236,7 @@ export async function askNative(
     | 'make_passages'
     | 'bind_semantic'
     | 'best_passages'
+    | 'encode_texts'
     | 'calibrate_lists'
     | 'choose_different'
     | 'score_texts'

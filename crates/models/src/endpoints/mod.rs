@@ -10,6 +10,7 @@ mod hybrid;
 mod infer;
 mod problems;
 mod rerank;
+mod search_texts;
 mod settings;
 mod target;
 
@@ -28,6 +29,7 @@ pub use self::api::{SemanticIndices, delete_endpoint, put_endpoint};
 pub use self::endpoint::{Endpoint, HybridParts, TaskType, not_one_vector};
 use self::endpoint::{PRECONFIGURED, always_there, required_model};
 pub(crate) use self::infer::OPERATIONS as ENCODING;
+pub(crate) use self::search_texts::OPERATIONS as SEARCH_TEXTS;
 pub use self::settings::shape;
 pub use self::target::InferenceTarget;
 

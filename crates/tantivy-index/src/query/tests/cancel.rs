@@ -105,8 +105,10 @@ fn unknown_words(count: usize) -> Value {
 #[test]
 fn queries_of_many_parts_ask_between_documents_whether_to_go_on() {
     let properties = json!({"t": {"type": "text"}, "n": {"type": "long"}});
-    let indexes =
-        [30, 3000].map(|count| alike(count, properties.clone(), &json!({"t": "red fox", "n": 1000})));
+    let different: Vec<String> = (0..200).map(|at| format!("word{at}")).collect();
+    let backwards: Vec<&str> = different.iter().rev().map(String::as_str).collect();
+    let text = format!("red fox {}", backwards.join(" "));
+    let indexes = [30, 3000].map(|count| alike(count, properties.clone(), &json!({"t": text, "n": 1000})));
     let [few, many] = indexes.each_ref().map(Fixture::snapshot);
     let red = json!({"match": {"query": "red"}});
     let blue = json!({"containing": {"match": {"query": "blue"}}});
@@ -115,8 +117,8 @@ fn queries_of_many_parts_ask_between_documents_whether_to_go_on() {
         json!({"intervals": {"t": {"any_of": {"intervals": repeated(400, &red), "filter": blue}}}}),
         json!({"intervals": {"t": {"all_of": {"intervals": repeated(400, &red), "ordered": true}}}}),
         json!({"terms_set": {"t": {"terms": words, "minimum_should_match_field": "n"}}}),
-        json!({"bool": {"filter": [{"match_phrase": {"t": "fox red ".repeat(200)}}]}}),
-        json!({"match_phrase_prefix": {"t": "fox red ".repeat(200)}}),
+        json!({"bool": {"filter": [{"match_phrase": {"t": different.join(" ")}}]}}),
+        json!({"match_phrase_prefix": {"t": different.join(" ")}}),
     ] {
         let (least, most) = (checked(&few, &query).0, checked(&many, &query).0);
         assert!(most > least + 250, "{query}: {least}, {most}");
