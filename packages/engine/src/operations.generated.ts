@@ -67,6 +67,7 @@ export type Operation =
   | "delete_trained_model_alias"
   | "drop_model"
   | "embed_sparse"
+  | "encode_texts"
   | "exists_doc"
   | "exists_index"
   | "explain"
@@ -371,6 +372,7 @@ export const OPERATIONS: Readonly<Record<Operation, DeclaredOperation>> = {
   "delete_trained_model_alias": {"about":"Takes another name of a model away.","action":"cluster:admin/xpack/ml/inference/model_aliases/delete","body":"none","parameters":[],"text":false,"stops":false,"reads":false,"shed":false},
   "drop_model": {"about":"Ends a change: vectors that searches do not read are dropped.","action":"indices:admin/ext/model/change","body":"none","parameters":[],"text":false,"stops":false,"reads":false,"shed":false},
   "embed_sparse": {"about":"Sparse vectors of texts, in the form of text-embeddings-inference.","action":"cluster:monitor/xpack/inference/post","body":"json","parameters":["timeout"],"text":false,"stops":true,"reads":true,"shed":false,"holds":"SparseRequest"},
+  "encode_texts": {"about":"What models make of the texts of a search in indices that are kept elsewhere.","action":"cluster:monitor/xpack/inference/post","body":"json","parameters":[],"text":false,"stops":true,"reads":true,"shed":false},
   "exists_doc": {"about":"Is there such a document? 200 or 404.","action":"indices:data/read/get","body":"none","parameters":["_source","_source_includes","_source_excludes","_source_exclude_vectors","realtime","refresh","routing","preference","version","version_type","stored_fields"],"text":false,"stops":false,"reads":true,"shed":true},
   "exists_index": {"about":"Is there such an index? 200 or 404.","action":"indices:admin/get","body":"none","parameters":["expand_wildcards","allow_no_indices","ignore_unavailable","flat_settings","include_defaults","local","master_timeout","features"],"text":false,"stops":false,"reads":true,"shed":false},
   "explain": {"about":"Why a document has its score.","action":"indices:data/read/explain","body":"json","parameters":["q","df","default_operator","analyzer","analyze_wildcard","lenient","_source","_source_includes","_source_excludes","stored_fields","preference","routing"],"text":false,"stops":true,"reads":true,"shed":true,"holds":"QueryRequest"},
