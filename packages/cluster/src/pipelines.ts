@@ -10,15 +10,9 @@ import type { FieldModels, Use } from './field-models.js';
 import { elements, isObject, members, rawOf, textOf, valueOf, whole, without } from './json.js';
 import { type Definitions, SharedDefinitions } from './shared-definitions.js';
 import type { SharedState } from './shared-state.js';
-import { someAtOnce } from './some-at-once.js';
 
 /** Documents that go through a pipeline together: fewer than a deployment's queue holds, more than a batch of the encoder. */
 const BATCH = 64;
-/**
- * Batches of one request that go through a pipeline at once. The encoder takes the next one when it has read the last, instead of waiting
- * until that is answered; and it reads the whole of a small request before the next one, which can be written while others are read.
- */
-const BATCHES_AT_ONCE = 2;
 
 /** A document before a pipeline. */
 export interface Given {
@@ -86,9 +80,11 @@ export class Pipelines {
    * @throws {EngineError} 400 for a pipeline that is not there; what concerns one document stands in its outcome
    */
   async run(pipeline: string, documents: readonly Given[], cancel?: Cancel): Promise<readonly Outcome[]> {
-    const count = Math.ceil(documents.length / BATCH);
-    const batches = Array.from({ length: count }, (_, at) => documents.slice(at * BATCH, (at + 1) * BATCH));
-    return (await someAtOnce(batches, BATCHES_AT_ONCE, (batch) => this.#batch(pipeline, batch, cancel))).flat();
+    const outcomes: Outcome[] = [];
+    for (let at = 0; at < documents.length; at += BATCH) {
+      outcomes.push(...(await this.#batch(pipeline, documents.slice(at, at + BATCH), cancel)));
+    }
+    return outcomes;
   }
 
   async #batch(pipeline: string, documents: readonly Given[], cancel?: Cancel): Promise<readonly Outcome[]> {

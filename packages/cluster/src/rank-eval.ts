@@ -18,8 +18,7 @@ import { targetOf } from './multiple.js';
 import { encodeExpression } from './names.js';
 import { keyIn, listOf, scoredAs } from './ranked-hits.js';
 import { replyOf, stoppable } from './replies.js';
-import { SEARCHES_AT_ONCE, type Searching, search } from './search.js';
-import { someAtOnce } from './some-at-once.js';
+import { type Searching, inTurn, search } from './search.js';
 
 /** Hits of each list that a metric looks at where it does not say so. */
 const DEFAULT_K = 10;
@@ -66,7 +65,7 @@ export async function rankEval(
     throw illegal(`[requests] has [${String(all.length)}] searches, more than the limit of [${String(MOST_SEARCHES)}]`);
   const searches = all.map((one) => searchOf(one, k));
   const expression = await context.names.expression(request, request.path['index']);
-  const judged = await someAtOnce(searches, SEARCHES_AT_ONCE, async ({ id, rated, body: sent }): Promise<Judged> => {
+  const judged = await inTurn(searches, async ({ id, rated, body: sent }): Promise<Judged> => {
     try {
       const reply = await search(context, { ...request, op: 'search' }, Buffer.from(sent), cancel);
       const text = Buffer.from(reply.body).toString();

@@ -14,7 +14,6 @@ import type { Seals } from './seals.js';
 import type { SearchBody } from './search-body.js';
 import { withBestPassages } from './semantic-highlight.js';
 import { withFieldNames } from './semantic-names.js';
-import { someAtOnce } from './some-at-once.js';
 import type { Answered } from './transport.js';
 
 /** What a search needs of its surroundings. */
@@ -31,7 +30,7 @@ const OF_HEADER: ReadonlySet<string> = new Set([
 
 /** Most searches of one `_msearch`, and how many of them are asked for at once: as many as a node has connections. */
 const MOST_SEARCHES = 10_000;
-export const SEARCHES_AT_ONCE = 64;
+const SEARCHES_AT_ONCE = 64;
 
 /** Operations whose body is a search or a query, and where they go. */
 export const SEARCHES = {
@@ -117,7 +116,7 @@ export async function msearch(
   }
   const begun = performance.now();
   const pairs = Array.from({ length: lines.length / 2 }, (_, at) => lines.slice(2 * at, 2 * at + 2));
-  const answers = await someAtOnce(pairs, SEARCHES_AT_ONCE, async ([first = '', one = '{}']) => {
+  const answers = await inTurn(pairs, async ([first = '', one = '{}']) => {
     const header = parse(first.trim() === '' ? '{}' : first);
     if (!isObject(header)) throw illegal('the header of a search has to be an object');
     const { index, indices, ...more } = header;
@@ -161,6 +160,26 @@ function checkLines(body: Uint8Array): void {
       throw illegal(`an _msearch over a cluster may have at most [${String(MOST_SEARCHES)}] searches`);
     }
   }
+}
+
+/** Does a piece of work for each item, some at once; what they give comes in their order. None is begun after one that failed. */
+export async function inTurn<I, T>(items: readonly I[], work: (item: I) => Promise<T>): Promise<readonly T[]> {
+  const done: T[] = [];
+  const left = items.entries();
+  let hasFailed = false;
+  const worker = async (): Promise<void> => {
+    for (const [at, item] of left) {
+      if (hasFailed) return;
+      try {
+        done[at] = await work(item);
+      } catch (error) {
+        hasFailed = true;
+        throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(items.length, SEARCHES_AT_ONCE) }, worker));
+  return done;
 }
 
 /** The answer of a search in no index: a restricted key's pattern that stands for nothing it may use. */
