@@ -45,7 +45,7 @@ const BULK = 250;
 const TEXTS = 100;
 /** Clients that send texts to encode, one request after another: with one alone, the encoder waits while the cluster writes. */
 const LOADING = 2;
-/** Requests of each of them in a turn: with few, the encoder waits at the end of most of them. */
+/** Requests in a turn, for each of them: with few, the encoder waits at the end of most of them. */
 const REQUESTS_OF_TURN = 5;
 const CLIENTS = 32;
 const [WORDS, GIVEN, A_TEXT] = ['words, passed on', 'tokens given', 'a text'];

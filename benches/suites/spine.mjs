@@ -125,7 +125,7 @@ async function checkAnswers(request, documents, questions) {
     // Which of two good answers is the first one may depend on the processor, whose instructions round differently.
     const found = hits.hits.slice(0, 3).map(({ _source }) => _source.words);
     if (!found.some((words) => words.includes(word))) {
-      throw new StepFailed(`“${text}” finds [${found.join('], [')}] first, and not [${word}]`);
+      throw new StepFailed(`“${text}” has [${found.join('], [')}] as its first hits, without [${word}]`);
     }
     tops[text] = hits.hits.map((hit) => `${hit._id} ${hit._score}`);
   }

@@ -96,15 +96,31 @@ describe.each(ENGINES)('hybrid searches over the $name engine', ({ start }) => {
     expect(await found(near('.hybrid'))).toEqual(await found(near(DENSE)));
   });
 
-  it('finds nothing by the tokens of a blank text, and refuses a model that makes another kind of vectors', async () => {
+  it('finds nothing by a blank text, and refuses a model that makes another kind of vectors', async () => {
     const clause = (id: string, text: string) => ({
       query: { text_expansion: { tokens: { model_id: id, model_text: text } } },
     });
     expect(await found(clause(SPARSE, ' \n'))).toEqual([]);
+    const near = { field: 'vector', k: 5, num_candidates: 10, ...builder('\t') };
+    const filter = { term: { kind: 'odd' } };
+    for (const body of [{ knn: near }, { query: { knn: { ...near, filter } } }, { retriever: { knn: near } }])
+      expect(await found(body), JSON.stringify(body)).toEqual([]);
     const path = `/${of('texts')}/_search`;
     const other = { query: { text_expansion: { unfilled: { model_id: DENSE, model_text: 'a sea animal' } } } };
     const { error } = await ask('POST', path, other, 400);
     expect(error.reason).toBe(`model [${DENSE}] makes dense vectors, but sparse vectors are needed here`);
+  });
+
+  it('warns of a text that a model of English cannot read', async () => {
+    const body = (model_text: string) => ({ query: { text_expansion: { tokens: { model_id: SPARSE, model_text } } } });
+    const warned = async (text: string) => {
+      const { status, headers } = await server.request('POST', `/${of('texts')}/_search`, body(text));
+      expect(status).toBe(200);
+      return [headers['warning'] ?? ''].flat().join();
+    };
+    const said = `the model [${SPARSE}] reads only English`;
+    expect(await warned('Wie kann ich nach dem Sport die Schmerzen lindern?')).toContain(said);
+    expect(await warned('how do I ease the pain after sports')).not.toContain(said);
   });
 
   const words = { standard: { query: { match: { content: 'stamps or whales' } } } };

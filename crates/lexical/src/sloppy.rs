@@ -134,6 +134,11 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn start(phrase: &'a SloppyPhrase, places: &[PhrasePlace], lists: &'a [Vec<u32>]) -> Option<Self> {
+        // Without this, a phrase of thousands of places would be laid out in every document that has one word of it.
+        let has_room = |group: &Vec<usize>| lists[places[group[0]].list].len() >= group.len();
+        if (!phrase.mixed && !phrase.groups.iter().all(has_room)) || (phrase.stops_after)(places.len()) {
+            return None;
+        }
         let mut places: Vec<Place<'_>> = places
             .iter()
             .map(|PhrasePlace { offset, list }| Place {
@@ -182,10 +187,9 @@ impl<'a> Run<'a> {
         for group in &phrase.groups {
             if !phrase.mixed {
                 for (later, place) in group.iter().enumerate() {
-                    for _ in 0..later {
-                        if !self.places[*place].advance() {
-                            return false;
-                        }
+                    self.places[*place].next = later;
+                    if !self.places[*place].advance() {
+                        return false;
                     }
                 }
                 continue;
@@ -307,6 +311,8 @@ pub fn exact_frequency(places: &[PhrasePlace], lists: &[Vec<u32>], stops_after: 
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use proptest::prelude::*;
 
     use super::{PhrasePlace, SloppyPhrase, exact_frequency};
@@ -346,6 +352,53 @@ mod tests {
         assert_eq!(frequency("a a", "a a", 0), 1.0);
         assert_eq!(frequency("a x a", "a a", 1), 0.5);
         assert_eq!(frequency("c b a", "a b c", 4), 1.0 / 5.0);
+    }
+
+    thread_local! {
+        static STEPS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    fn counted(steps: usize) -> bool {
+        STEPS.with(|count| count.set(count.get() + steps));
+        false
+    }
+
+    #[test]
+    fn a_word_that_is_repeated_is_counted_at_each_place_and_not_laid_out_in_vain() {
+        let words = vec![["a"]; 400];
+        let places: Vec<(u32, &[&str])> = (0..).zip(&words).map(|(offset, word)| (offset, &word[..])).collect();
+        let shared: Vec<PhrasePlace> = (0..400).map(|offset| PhrasePlace { offset, list: 0 }).collect();
+        let phrase = SloppyPhrase::new(&places, 1, counted);
+        let steps = |positions: u32| {
+            STEPS.with(|count| count.set(0));
+            let found = phrase.frequency(&shared, &[(0..positions).collect()]);
+            (found > 0.0, STEPS.with(Cell::get))
+        };
+        assert_eq!(steps(399), (false, 0));
+        let (found, counted) = steps(400);
+        assert!(found && counted >= 400, "{counted}");
+    }
+
+    #[test]
+    fn places_with_several_terms_may_share_lists() {
+        let words: [&[&str]; 4] = [&["a", "b"], &["a"], &["a", "b"], &["b"]];
+        let places: Vec<(u32, &[&str])> = (0..).zip(words).collect();
+        let at = |offset, list| PhrasePlace { offset, list };
+        let shared = [at(0, 0), at(1, 1), at(2, 0), at(3, 2)];
+        for text in 0_u32..1 << 10 {
+            let of = |words: &[&str]| -> Vec<u32> {
+                let word = |at: &u32| if text >> at & 1 == 0 { "a" } else { "b" };
+                (0..10).filter(|at| words.contains(&word(at))).collect()
+            };
+            let all: Vec<Vec<u32>> = words.iter().map(|words| of(words)).collect();
+            let distinct = [all[0].clone(), all[1].clone(), all[3].clone()];
+            for slop in 0..3 {
+                let phrase = SloppyPhrase::new(&places, slop, |_| false);
+                assert_eq!(phrase.frequency(&shared, &distinct), phrase.frequency(&in_order(4), &all));
+            }
+            let exact = exact_frequency(&shared, &distinct, |_| false);
+            assert_eq!(exact, exact_frequency(&in_order(4), &all, |_| false));
+        }
     }
 
     /// Smallest distance over all ways to give each place a position of its own.

@@ -97,7 +97,7 @@ impl Union {
 pub struct PhraseWeight {
     field: Field,
     places: Vec<PhrasePlace>,
-    /// The terms of places, each set once.
+    /// The distinct sets of terms at places.
     terms: Vec<Vec<Term>>,
     /// Matcher for phrases with slop; `None` if the terms must stand exactly as in the phrase.
     sloppy: Option<SloppyPhrase>,

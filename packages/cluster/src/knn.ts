@@ -91,6 +91,11 @@ export function readKnn(
   };
 }
 
+/** Whether a vector is that of a text without any word: it finds nothing, whatever the model makes of it. */
+export function findsNothing(asks: Knn['asks']): boolean {
+  return 'text' in asks && /^[\p{White_Space}\p{Cc}]*$/u.test(asks.text.text);
+}
+
 /**
  * A `knn` as Elasticsearch has it: what it does not have itself is replaced, and all else stays as it is written. The vector of a text
  * comes in place of the text, and a vector that is a text as an array.
@@ -99,12 +104,15 @@ export function knnOfElasticsearch(
   text: string,
   span: Span,
   vector: readonly number[],
+  isNothing: boolean,
   piece: (span: Span) => string,
 ): string {
-  const parts = members(text, span.start).map((member) => {
+  const given = members(text, span.start).filter(({ name }) => !isNothing || name !== 'filter');
+  const parts = given.map((member) => {
     const isVector = member.name === 'query_vector_builder' || member.name === 'query_vector';
     return isVector ? `"query_vector":${JSON.stringify(vector)}` : `${JSON.stringify(member.name)}:${piece(member)}`;
   });
+  if (isNothing) parts.push('"filter":{"match_none":{}}');
   return `{${parts.join(',')}}`;
 }
 

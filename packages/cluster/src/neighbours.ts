@@ -8,6 +8,7 @@ import {
   candidatesQuery,
   checkQueryVector,
   comparedQuery,
+  findsNothing,
   knnAsClause,
   leastScore,
   neighboursQuery,
@@ -50,7 +51,8 @@ export async function findNeighbours(
   signal?: AbortSignal,
 ): Promise<void> {
   const find = context.product.name === 'Elasticsearch' ? findInElasticsearch : findInOpenSearch;
-  for (let left = body.near; left.length > 0;) {
+  for (const one of body.near.filter(({ knn }) => findsNothing(knn.asks))) one.text = '{"match_none":{}}';
+  for (let left = body.near.filter(({ knn }) => !findsNothing(knn.asks)); left.length > 0;) {
     const ready = left.filter((one) => !left.some((other) => isInFilter(other, one)));
     await find(context, { expression, target, signal }, body, ready);
     left = left.filter((it) => !ready.includes(it));

@@ -13,7 +13,7 @@ import {
   textOf,
   valueOf,
 } from './json.js';
-import { type Knn, knnOfElasticsearch, readKnn, vectorAsked } from './knn.js';
+import { type Knn, findsNothing, knnOfElasticsearch, readKnn, vectorAsked } from './knn.js';
 import { bestOf, pinnedDocuments } from './pinned.js';
 import type { Product } from './product.js';
 import { scriptScore } from './script-score.js';
@@ -364,7 +364,8 @@ export class QueryTranslation {
     const asks = vectorAsked(value['query_vector'], value['query_vector_builder']);
     needsModel(asks);
     this.#builders.push({ span, field: textOf(value['field']) ?? '', asks });
-    const build = (): string => knnOfElasticsearch(this.#text, span, this.#vector(asks), (it) => this.piece(it));
+    const build = (): string =>
+      knnOfElasticsearch(this.#text, span, this.#vector(asks), findsNothing(asks), (it) => this.piece(it));
     this.#rebuilt.push({ ...span, build });
   }
 

@@ -56,8 +56,11 @@ export async function readSearch(
   await names.check(asker, [...read.foreign], READS_DOCUMENT);
   await models.check(expression, read.uses);
   const begun = performance.now();
-  read.bind(await bindSemantic(context.semantic, semantic, read.semantic, cancel));
-  read.resolve(await encode(native, read.texts, cancel));
+  const clauses = await bindSemantic(context.semantic, semantic, read.semantic, cancel);
+  read.bind(clauses.bound);
+  const texts = await encode(native, read.texts, cancel);
+  read.resolve(texts.encoded);
+  read.warn([...clauses.warnings, ...texts.warnings]);
   if (read.texts.length > 0 || read.semantic.length > 0) read.inferred = performance.now() - begun;
   await findNeighbours(context, expression, targetOf(asker.query), read);
   return read;

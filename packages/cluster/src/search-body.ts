@@ -99,7 +99,12 @@ export class SearchBody {
   }
 
   get warnings(): readonly string[] {
-    return [...this.#warnings, ...this.#translation.warnings];
+    return [...new Set([...this.#warnings, ...this.#translation.warnings])];
+  }
+
+  /** Adds what the native engine warned of. */
+  warn(warnings: readonly string[]): void {
+    this.#warnings.push(...warnings);
   }
 
   /** The texts that models have to read before anything can be asked. */

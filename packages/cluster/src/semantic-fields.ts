@@ -1,4 +1,4 @@
-import { EngineError, type SearchEngine } from '@sparrow-search/engine';
+import { EngineError, type EngineReply, type SearchEngine } from '@sparrow-search/engine';
 
 import { derived } from './believed.js';
 import { checkedTemplates } from './dynamic-templates.js';
@@ -229,24 +229,35 @@ async function taskOf(native: SearchEngine, id: string): Promise<unknown> {
   }
 }
 
+/** What the native engine does for searches and documents of indices that are kept elsewhere. */
+type ForCluster =
+  | 'make_passages'
+  | 'bind_semantic'
+  | 'best_passages'
+  | 'encode_texts'
+  | 'calibrate_lists'
+  | 'choose_different'
+  | 'score_texts'
+  | 'step_model_change';
+
 /** Asks the native engine for something that it does about passages; gives the answer as it is written. */
-export async function askNative(
+export async function askNative(...asked: Parameters<typeof executeNative>): Promise<string> {
+  return textIn(await executeNative(...asked));
+}
+
+/** As {@link askNative}; gives what belongs to the answer as well, such as warnings. */
+export function executeNative(
   native: SearchEngine,
-  op:
-    | 'make_passages'
-    | 'bind_semantic'
-    | 'best_passages'
-    | 'encode_texts'
-    | 'calibrate_lists'
-    | 'choose_different'
-    | 'score_texts'
-    | 'step_model_change',
+  op: ForCluster,
   body: object | string,
   cancel?: Parameters<SearchEngine['execute']>[2],
-): Promise<string> {
+): Promise<EngineReply> {
   const sent = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
-  const reply = await native.execute({ op, path: {}, query: {} }, sent, cancel);
-  return Buffer.from(reply.body).toString();
+  return native.execute({ op, path: {}, query: {} }, sent, cancel);
+}
+
+export function textIn({ body }: EngineReply): string {
+  return Buffer.from(body).toString();
 }
 
 /** What the native engine is told of an index, by its mapping in the cluster. */

@@ -11,8 +11,9 @@ import {
   type SemanticFields,
   type SemanticIndex,
   type SemanticIndices,
-  askNative,
+  executeNative,
   searchedSlots,
+  textIn,
 } from './semantic-fields.js';
 
 /** One kind of vectors. */
@@ -64,14 +65,15 @@ export async function bindSemantic(
   known: SemanticIndices | undefined,
   clauses: readonly SemanticAsk[],
   cancel?: Cancel,
-): Promise<readonly BoundClause[]> {
-  if (clauses.length === 0 || known === undefined) return [];
+): Promise<{ readonly bound: readonly BoundClause[]; readonly warnings: readonly string[] }> {
+  if (clauses.length === 0 || known === undefined) return { bound: [], warnings: [] };
   const body = { indices: known.indices, clauses: clauses.map(({ query, part, hits }) => ({ query, part, hits })) };
-  const reply = JSON.parse(await askNative(semantic.native, 'bind_semantic', body, cancel)) as {
+  const reply = await executeNative(semantic.native, 'bind_semantic', body, cancel);
+  const answer = JSON.parse(textIn(reply)) as {
     readonly clauses: readonly { boost: number; name: string | null; indices: readonly Bound[] }[];
   };
-  return clauses.map(({ field, part }, at) => {
-    const { boost = 1, name = null, indices = [] } = reply.clauses[at] ?? {};
+  const bound = clauses.map(({ field, part }, at): BoundClause => {
+    const { boost = 1, name = null, indices = [] } = answer.clauses[at] ?? {};
     if (part === undefined && known.others.has(field)) {
       throw notOverCluster(`a query on field [${field}], which is semantic_text in some of the indices only,`);
     }
@@ -87,6 +89,7 @@ export async function bindSemantic(
     }
     return { boost, name, clause: first === undefined ? { kind: 'none' } : (JSON.parse(first) as Bound) };
   });
+  return { bound, warnings: reply.warnings ?? [] };
 }
 
 /** What a clause comes to, with the places of the vectors that searches in an index read. */

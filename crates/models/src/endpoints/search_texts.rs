@@ -1,7 +1,7 @@
 //! The texts of a search that a cluster carries out: the tokens or vectors that it searches with instead.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use sparrow_encoder::Output;
 use sparrow_inference::{ModelError, TextEncoder, is_blank, vector_to_json};
 use sparrow_query::VectorKind;
@@ -11,6 +11,7 @@ use sparrow_request::operation::{Lane, Operation};
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::Action;
 
+use crate::MOST_TEXTS;
 use crate::service::ModelService;
 
 pub(crate) const OPERATIONS: &[Operation<ModelService>] =
@@ -61,6 +62,12 @@ fn encode_texts(
 ) -> Result<Reply, EngineError> {
     let asked: Vec<Texts> = serde_json::from_value(parse_json(body)?)
         .map_err(|error| EngineError::illegal_argument(format!("failed to parse: {error}")))?;
+    if let Some(Texts { model, texts, .. }) = asked.iter().find(|one| one.texts.len() > MOST_TEXTS) {
+        return Err(EngineError::illegal_argument(format!(
+            "model [{model}] is to read [{}] texts of a search, at most [{MOST_TEXTS}] are encoded at once",
+            texts.len()
+        )));
+    }
     let named = asked.iter().map(|Texts { model, wants, .. }| {
         let kind = match wants {
             Wanted::Tokens => VectorKind::Sparse,
@@ -79,7 +86,8 @@ fn encode_texts(
     let mut encoded = Vec::with_capacity(asked.len());
     for (of_model, (made, _)) in asked.iter().zip(&results) {
         let shown = of_model.texts.iter().zip(made).map(|(text, made)| of_model.shown(text, &made.output));
-        encoded.push(shown.collect::<Result<Vec<Value>, ModelError>>()?);
+        encoded.push(Value::Array(shown.collect::<Result<_, ModelError>>()?));
     }
-    Ok(Reply::ok(&json!({"encoded": encoded})))
+    let answer = Map::from_iter([("encoded".to_owned(), Value::Array(encoded))]);
+    Ok(Reply::ok(&Value::Object(answer)))
 }
