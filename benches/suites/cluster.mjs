@@ -172,7 +172,10 @@ async function throughModel(server, texts) {
   };
   const turn = LOADING * REQUESTS_OF_TURN * TEXTS;
   for (let from = 0; from < half; from += turn) {
-    const [mine, others] = [[from, half], [half + from, 2 * half]].map(([at, end]) => texts.slice(at, Math.min(end, at + turn)));
+    const [mine, others] = [
+      [from, half],
+      [half + from, 2 * half],
+    ].map(([at, end]) => texts.slice(at, Math.min(end, at + turn)));
     seconds.bulk += await timed(mine, async (side, part) => {
       const body = part.map(({ id, title: name, text }) => lineOf(id, { title: name, text })).join('');
       const written = await side.post(`/${ENCODED}/_bulk?pipeline=${PIPELINE}`, body);

@@ -91,7 +91,9 @@ describe.each(ENGINES)('hybrid searches over the $name engine', ({ start }) => {
     const tokens = (id: string) => ({
       query: { sparse_vector: { field: 'tokens', inference_id: id, query: 'a sea animal' } },
     });
-    const near = (id: string) => ({ knn: { field: 'vector', k: 5, num_candidates: 10, ...builder('a sea animal', id) } });
+    const near = (id: string) => ({
+      knn: { field: 'vector', k: 5, num_candidates: 10, ...builder('a sea animal', id) },
+    });
     expect(await found(tokens('.hybrid'))).toEqual(await found(tokens(SPARSE)));
     expect(await found(near('.hybrid'))).toEqual(await found(near(DENSE)));
   });

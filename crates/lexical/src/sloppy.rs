@@ -366,7 +366,8 @@ mod tests {
     #[test]
     fn a_word_that_is_repeated_is_counted_at_each_place_and_not_laid_out_in_vain() {
         let words = vec![["a"]; 400];
-        let places: Vec<(u32, &[&str])> = (0..).zip(&words).map(|(offset, word)| (offset, &word[..])).collect();
+        let places: Vec<(u32, &[&str])> =
+            (0..).zip(&words).map(|(offset, word)| (offset, &word[..])).collect();
         let shared: Vec<PhrasePlace> = (0..400).map(|offset| PhrasePlace { offset, list: 0 }).collect();
         let phrase = SloppyPhrase::new(&places, 1, counted);
         let steps = |positions: u32| {
