@@ -240,12 +240,12 @@ type ForCluster =
   | 'score_texts'
   | 'step_model_change';
 
-/** Asks the native engine for something that it does about passages; gives the answer as it is written. */
+/** Asks the native engine for its part in a search or a write over a cluster; gives the body of the answer as text. */
 export async function askNative(...asked: Parameters<typeof executeNative>): Promise<string> {
   return textIn(await executeNative(...asked));
 }
 
-/** As {@link askNative}; gives what belongs to the answer as well, such as warnings. */
+/** Asks the same as {@link askNative}; gives the whole answer, with its warnings. */
 export function executeNative(
   native: SearchEngine,
   op: ForCluster,
@@ -256,6 +256,7 @@ export function executeNative(
   return native.execute({ op, path: {}, query: {} }, sent, cancel);
 }
 
+/** The body of an answer of the native engine, as text. */
 export function textIn({ body }: EngineReply): string {
   return Buffer.from(body).toString();
 }

@@ -37,7 +37,7 @@ impl Description {
     /// makes of it.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// The message of the JSON parser, for bytes that are not JSON, a member that comes twice, or one of another type than it has here.
     pub(super) fn read(json: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(json).map_err(|error| error.to_string())
     }

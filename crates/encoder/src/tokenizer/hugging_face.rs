@@ -83,7 +83,7 @@ impl HuggingFace {
         }
     }
 
-    /// The highest id of an added token; 0 if there are none.
+    /// The highest token id among the added tokens, or 0 for a tokenizer without added tokens.
     pub(super) fn highest_of_added(&self) -> u32 {
         either!(self, tokenizer => {
             tokenizer.get_added_tokens_decoder().keys().max().copied().unwrap_or(0)

@@ -96,7 +96,7 @@ impl WordPiece {
         })
     }
 
-    /// The highest id of the vocabulary.
+    /// The highest token id of the vocabulary, or `None` for an empty vocabulary.
     pub(super) fn highest_id(&self) -> Option<u32> {
         self.starts.values().max().copied()
     }
