@@ -63,8 +63,8 @@ impl Best {
     }
 }
 
-/// Calls `offer` with the documents that may be among the `size` best, and their scores. `known` holds scores of other segments'
-/// documents. The search ends soon after `cancel` is set; what was found until then is offered.
+/// Calls `offer` with the documents that may be among the `size` best, and their scores. `known` holds scores
+/// that other documents are known to reach. The search ends soon after `cancel` is set; what was found until then is offered.
 pub fn search(
     clauses: Vec<Clause<'_>>,
     max_doc: DocId,

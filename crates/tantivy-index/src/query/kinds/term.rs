@@ -157,16 +157,29 @@ impl Compiler<'_> {
         lenient: bool,
         scoring: bool,
     ) -> Result<Box<dyn Weight>, QueryError> {
+        let field_type = self.snapshot.mapping().field(field);
+        if !lenient && matches!(field_type, Some(FieldType::SparseVector | FieldType::RankFeatures)) {
+            return self.sparse(&sparrow_query::SparseQuery {
+                field: field.to_owned(),
+                tokens: vec![(text.into(), 1.0)],
+                pruning: sparrow_query::Pruning::Off,
+                origin: sparrow_query::SparseOrigin::WeightedTokens,
+            });
+        }
+        let matched = self.match_value(field, text, lenient)?;
+        Ok(matched.map_or_else(weights::none, |weight| weights::constant(weight, 1.0, scoring)))
+    }
+
+    /// The documents with a value in a field without string terms, as a weight without scores; `None` if no
+    /// document can match, as with `lenient` for a value of the wrong type.
+    pub(crate) fn match_value(
+        &mut self,
+        field: &str,
+        text: &str,
+        lenient: bool,
+    ) -> Result<Option<Box<dyn Weight>>, QueryError> {
         let matched = match self.snapshot.mapping().field(field) {
-            None => Ok(weights::none()),
-            Some(FieldType::SparseVector | FieldType::RankFeatures) if !lenient => {
-                return self.sparse(&sparrow_query::SparseQuery {
-                    field: field.to_owned(),
-                    tokens: vec![(text.into(), 1.0)],
-                    pruning: sparrow_query::Pruning::Off,
-                    origin: sparrow_query::SparseOrigin::WeightedTokens,
-                });
-            }
+            None => return Ok(None),
             Some(FieldType::Ip) => self.address_term(field, text),
             Some(
                 field_type @ (FieldType::Date { .. } | FieldType::DateNanos { .. } | FieldType::Range(_)),
@@ -190,8 +203,8 @@ impl Compiler<'_> {
             }
         };
         match matched {
-            Ok(weight) => Ok(weights::constant(weight, 1.0, scoring)),
-            Err(error) if lenient && error.is_about_a_value() => Ok(weights::none()),
+            Ok(weight) => Ok(Some(weight)),
+            Err(error) if lenient && error.is_about_a_value() => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -23,6 +23,9 @@ use sparrow_segments::segment_docs::SegmentDocs;
 /// number.
 const MAX_SUMS: usize = 8;
 
+/// Highest number of clauses whose terms are looked up to see which of them match anything.
+const MAX_QUERIES: usize = 64;
+
 /// Sums of clause scores, of which the best counts; or a single sum.
 pub(crate) struct DisMaxOfSums {
     sums: Vec<MaxScoreDisjunction>,
@@ -56,28 +59,43 @@ impl Compiler<'_> {
             },
             _ => return Ok(None),
         };
-        if let [only] = &queries[..] {
-            // The best of one is that one, in the place of the clause.
-            let only = vec![only.clone().with_boost(only.boost * clause.boost)];
+        let boost = query.boost * clause.boost;
+        // Where only one query can match anything, a sum of its clauses takes the place of the best of all.
+        let instead = |only: &Query| {
+            let only = vec![only.clone()];
             let (must, should) = if required { (only, Vec::new()) } else { (Vec::new(), only) };
             let alone = QueryKind::Bool(BoolQuery { must, should, ..BoolQuery::default() });
-            return self.dis_max_of_sums(&Query::new(alone).with_boost(query.boost));
+            Query::new(alone).with_boost(boost)
+        };
+        if let [only] = &queries[..] {
+            return self.dis_max_of_sums(&instead(only));
         }
-        if !(2..=MAX_SUMS).contains(&queries.len()) {
+        if queries.len() > MAX_QUERIES {
             return Ok(None);
         }
-        let boost = query.boost * clause.boost;
         let before = self.clauses();
-        let mut sums = Vec::with_capacity(queries.len());
-        for clause in queries {
-            let alone = BoolQuery { must: vec![clause], ..BoolQuery::default() };
-            let Some(sum) = self.max_score(&Query::new(QueryKind::Bool(alone)).with_boost(boost))? else {
-                self.restore_clauses(before);
-                return Ok(None);
-            };
-            sums.push(sum);
+        let mut found = Vec::with_capacity(queries.len().min(MAX_SUMS));
+        for query in &queries {
+            let alone = BoolQuery { must: vec![query.clone()], ..BoolQuery::default() };
+            match self.max_score(&Query::new(QueryKind::Bool(alone)).with_boost(boost))? {
+                // Of all fields of a mapping, most have none of the words.
+                Some(sum) if sum.is_empty() => {}
+                Some(sum) if found.len() < MAX_SUMS => found.push((query, sum)),
+                _ => {
+                    self.restore_clauses(before);
+                    return Ok(None);
+                }
+            }
         }
-        Ok(Some(DisMaxOfSums { sums, tie_breaker, required }))
+        if found.len() > 1 {
+            let sums = found.into_iter().map(|(_, sum)| sum).collect();
+            return Ok(Some(DisMaxOfSums { sums, tie_breaker, required }));
+        }
+        self.restore_clauses(before);
+        match found.first().map(|(only, _)| *only).or(queries.first()) {
+            Some(only) => self.dis_max_of_sums(&instead(only)),
+            None => Ok(None),
+        }
     }
 }
 
@@ -95,19 +113,20 @@ impl DisMaxOfSums {
         }
     }
 
-    /// The words of a text if any of them may match; `None` for other texts.
-    pub(crate) fn words(&self) -> Option<impl Iterator<Item = &Word>> {
-        match &self.sums[..] {
-            [sum] => sum.words(),
-            _ => None,
+    /// The words of each sum, if each is a text any of whose words may match, and only the best sum counts;
+    /// `None` for other texts.
+    pub(crate) fn words(&self) -> Option<Vec<Vec<&Word>>> {
+        if self.sums.len() > 1 && (!self.required || self.tie_breaker != 0.0) {
+            return None;
         }
+        self.sums.iter().map(|sum| sum.words().map(Iterator::collect)).collect()
     }
 
     /// Whether documents can be skipped: with a single term none can, unless its posting lists are read
     /// directly (`words.rs`).
     pub(crate) fn passes_over(&self) -> bool {
         self.sums.len() > 1
-            || self.words().is_some_and(|mut words| words.next().is_some())
+            || self.words().is_some_and(|words| words.iter().any(|words| !words.is_empty()))
             || self.sums.iter().any(MaxScoreDisjunction::has_several_terms)
     }
 

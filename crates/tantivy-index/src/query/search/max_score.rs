@@ -16,10 +16,11 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocId, Searcher, SegmentReader, Term};
 
 use crate::query::compile::Compiler;
-use crate::query::kinds::{query_string, required_should, simple_query_string};
+use crate::query::kinds::{meaning, query_string, required_should, simple_query_string};
 use crate::query::search::document_at_a_time::{CANCEL_INTERVAL, DocumentAtATime};
 use crate::query::search::window_at_a_time::{Source, TermSource};
 use crate::query::search::words::Word;
+use sparrow_mapping::FieldType;
 use sparrow_query::{
     MatchQuery, Operator, PrefixQuery, Query, QueryKind, RegexpQuery, Rewrite, TermQuery, WildcardQuery,
     ZeroTerms,
@@ -54,6 +55,19 @@ struct Part {
     bm25: Option<Bm25>,
     /// The term for searches that read posting lists directly; `None` if they cannot.
     word: Option<Word>,
+}
+
+impl Part {
+    /// A clause with the same score, its boost, for all documents that it matches.
+    fn constant(weight: Box<dyn Weight>, boost: f32) -> Self {
+        let (matches, bound) = (Matches::Weight(weight), boost * (1.0 + ROUNDING));
+        Self { matches, boost, bound, term: None, bm25: None, word: None }
+    }
+
+    /// Whether the clause is a term that no document has.
+    fn is_absent(&self) -> bool {
+        self.term.as_ref().is_some_and(|(_, docs)| *docs == 0)
+    }
 }
 
 /// The documents that a clause matches.
@@ -129,6 +143,9 @@ impl Compiler<'_> {
     fn parts(&mut self, query: &Query, boost: f32, parts: &mut Vec<Part>) -> Result<bool, QueryError> {
         self.check_cancelled()?;
         let boost = boost * query.boost;
+        if meaning(&query.kind).of_index(self.snapshot.name()).is_some() {
+            return Ok(false);
+        }
         match &query.kind {
             QueryKind::MatchNone => {}
             QueryKind::Match(text) => return self.words(text, boost, parts),
@@ -176,14 +193,7 @@ impl Compiler<'_> {
             | QueryKind::Wildcard(WildcardQuery { rewrite: Rewrite::Constant, .. })
             | QueryKind::Regexp(RegexpQuery { rewrite: Rewrite::Constant, .. }) => {
                 let weight = self.compile(&query.kind.clone().into(), true)?;
-                parts.push(Part {
-                    matches: Matches::Weight(weight),
-                    boost,
-                    bound: boost * (1.0 + ROUNDING),
-                    term: None,
-                    bm25: None,
-                    word: None,
-                });
+                parts.push(Part::constant(weight, boost));
             }
             _ => return Ok(false),
         }
@@ -192,7 +202,7 @@ impl Compiler<'_> {
 
     /// Appends the terms of a text of which any may match; returns false if the text is not of that kind.
     fn words(&mut self, query: &MatchQuery, boost: f32, parts: &mut Vec<Part>) -> Result<bool, QueryError> {
-        let Some(terms) = self.string_terms(&query.field) else { return Ok(false) };
+        let Some(terms) = self.string_terms(&query.field) else { return self.value(query, boost, parts) };
         if query.fuzziness.is_some() || query.zero_terms_query != ZeroTerms::None {
             return Ok(false);
         }
@@ -216,6 +226,19 @@ impl Compiler<'_> {
         for token in &tokens {
             self.count_clause()?;
             parts.push(self.word(&terms, &token.text, boost)?);
+        }
+        Ok(true)
+    }
+
+    /// Appends a text that is the value of a number, a date or the like: every document that has it gets the same
+    /// score. Returns false for a token of sparse vectors.
+    fn value(&mut self, query: &MatchQuery, boost: f32, parts: &mut Vec<Part>) -> Result<bool, QueryError> {
+        let is_sparse = self.snapshot.mapping().field(&query.field).is_some_and(FieldType::is_sparse);
+        if is_sparse && !query.lenient {
+            return Ok(false);
+        }
+        if let Some(found) = self.match_value(&query.field, &query.text, query.lenient)? {
+            parts.push(Part::constant(weights::constant(found, 1.0, true), boost));
         }
         Ok(true)
     }
@@ -267,8 +290,13 @@ impl MaxScoreDisjunction {
             [range] => *range == (0..self.parts.len()),
             _ => false,
         };
-        let are_words = any && self.parts.iter().all(|part| part.word.is_some());
+        let are_words = any && self.parts.iter().all(|part| part.word.is_some() || part.is_absent());
         are_words.then(|| self.parts.iter().filter_map(|part| part.word.as_ref()))
+    }
+
+    /// Whether no document can match any of the parts.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.parts.iter().all(Part::is_absent)
     }
 
     /// Whether the sum has two or more terms: with a single one no document can be skipped.

@@ -16,7 +16,7 @@ use crate::query::kinds::required_should;
 use crate::query::search::dis_max::DisMaxOfSums;
 use crate::query::search::is_over;
 use crate::query::search::top_docs::TopCollector;
-use crate::query::search::words::best_of_any;
+use crate::query::search::words::BestOfTexts;
 use crate::query::{SearchOptions, TopDocs, TotalHits};
 use crate::snapshot::Snapshot;
 use sparrow_lexical::least_score;
@@ -90,6 +90,7 @@ impl Snapshot {
         let allowed = compiler.filter_docs(wanted, plan.excluded)?;
         let matched = self.count_required(compiler, &texts, &allowed, options)?;
         let mut top = TopCollector::new(options.size);
+        let mut by_words = texts.words().map(|words| BestOfTexts::new(words, options.size));
         let mut order: Vec<u32> = (0..self.segments().len() as u32).collect();
         // What the largest finds spares the others work.
         order.sort_by_key(|ord| std::cmp::Reverse(self.searcher().segment_reader(*ord).max_doc()));
@@ -101,9 +102,9 @@ impl Snapshot {
             if matches!(allowed, SegmentDocs::None) {
                 continue;
             }
-            if let Some(words) = texts.words() {
+            if let Some(by_words) = &mut by_words {
                 compiler.executors.note(Executor::BlockMaxMaxScore);
-                best_of_any(words, self, ord, compiler, allowed, &mut top);
+                by_words.search(self, ord, compiler, allowed);
                 continue;
             }
             compiler.executors.note(texts.executor());
@@ -118,6 +119,7 @@ impl Snapshot {
         }
         // A walk ends early when the search is over.
         is_over(compiler, options)?;
+        let top = by_words.map_or(top, BestOfTexts::finish);
         Ok(Some(top.finish(matched, options.track_total_hits)))
     }
 

@@ -16,7 +16,7 @@ use crate::query::compile::Compiler;
 use crate::query::kinds::required_should;
 use crate::query::search::is_over;
 use crate::query::search::top_docs::TopCollector;
-use crate::query::{SearchOptions, TopDocs, TotalHits};
+use crate::query::{ScoredDoc, SearchOptions, TopDocs, TotalHits};
 use crate::segment_snapshot::SegmentSnapshot;
 use crate::snapshot::Snapshot;
 use sparrow_lexical::TextField;
@@ -62,6 +62,11 @@ impl Word {
         Ok(usable.then(|| (Self { field: Arc::clone(field), infos, weight }, doc_freq)))
     }
 
+    /// Length of the term's posting lists in all segments.
+    fn postings(&self) -> u64 {
+        self.infos.iter().flatten().map(|info| u64::from(info.doc_freq)).sum()
+    }
+
     /// The term's clause in a segment; `None` if no document there has the term.
     fn clause(&self, ord: u32, weight: f32) -> Option<Clause<'_>> {
         let info = self.infos[ord as usize].as_ref()?;
@@ -70,22 +75,77 @@ impl Word {
     }
 }
 
-/// Offers the best documents of a segment that hold any of `words` to `top`.
-pub(crate) fn best_of_any<'w>(
-    words: impl Iterator<Item = &'w Word>,
+/// Finds the best documents by several texts, any of whose words may match. A document's score is the highest that
+/// any of the texts gives it.
+pub(crate) struct BestOfTexts<'w> {
+    /// The words of each text, with the best documents by it alone.
+    texts: Vec<(Vec<&'w Word>, TopCollector)>,
+}
+
+impl<'w> BestOfTexts<'w> {
+    /// # Arguments
+    /// * `size`: number of documents to find.
+    pub(crate) fn new(mut texts: Vec<Vec<&'w Word>>, size: usize) -> Self {
+        // The scores that cheap texts find spare those after them work.
+        texts.sort_by_key(|words| words.iter().map(|word| word.postings()).sum::<u64>());
+        Self { texts: texts.into_iter().map(|words| (words, TopCollector::new(size))).collect() }
+    }
+
+    /// Searches the documents of a segment that are `allowed`.
+    pub(crate) fn search(
+        &mut self,
+        snapshot: &Snapshot,
+        ord: u32,
+        compiler: &Compiler<'_>,
+        allowed: &SegmentDocs,
+    ) {
+        for at in 0..self.texts.len() {
+            // As many documents as are wanted reach what the last of the best by any text has.
+            let least = self.texts.iter().map(|(_, top)| top.threshold()).fold(f32::NEG_INFINITY, f32::max);
+            let (words, top) = &mut self.texts[at];
+            best_of_any(words, snapshot, ord, compiler, allowed, least, top);
+        }
+    }
+
+    /// The best documents by all texts.
+    pub(crate) fn finish(mut self) -> TopCollector {
+        let Some((_, last)) = self.texts.pop() else { return TopCollector::new(0) };
+        if self.texts.is_empty() {
+            return last;
+        }
+        let mut best = TopCollector::new(last.size());
+        let others = self.texts.into_iter().flat_map(|(_, top)| top.into_hits());
+        let mut hits: Vec<ScoredDoc> = last.into_hits().chain(others).collect();
+        hits.sort_unstable_by(|a, b| a.addr.cmp(&b.addr).then(b.score.total_cmp(&a.score)));
+        hits.dedup_by_key(|hit| hit.addr);
+        for hit in hits {
+            best.offer(hit.addr, hit.score, || hit.seq_no);
+        }
+        best
+    }
+}
+
+/// Offers the best documents of a segment that hold any of `words` to `top`, but for those that score below
+/// `least`.
+fn best_of_any(
+    words: &[&Word],
     snapshot: &Snapshot,
     ord: u32,
     compiler: &Compiler<'_>,
     allowed: &SegmentDocs,
+    least: f32,
     top: &mut TopCollector,
 ) {
     let segment = snapshot.segment(ord);
-    let clauses: Vec<Clause<'_>> = words.filter_map(|word| word.clause(ord, word.weight)).collect();
+    let clauses: Vec<Clause<'_>> = words.iter().filter_map(|word| word.clause(ord, word.weight)).collect();
     if clauses.is_empty() {
         return;
     }
     let max_doc = snapshot.searcher().segment_reader(ord).max_doc();
-    let known: Vec<f32> = top.scores().collect();
+    let mut known: Vec<f32> = top.scores().map(|score| score.max(least)).collect();
+    if least > f32::NEG_INFINITY {
+        known.resize(top.size(), least);
+    }
     let wanted = |doc| allowed.contains(doc) && segment.is_live(doc);
     any::search(clauses, max_doc, top.size(), known.into_iter(), compiler.cancel(), wanted, |doc, score| {
         top.offer(DocAddress::new(ord, doc), score, || segment.seq_no(doc));

@@ -61,7 +61,7 @@ proptest! {
         segments in 1usize..4,
         asked in proptest::collection::vec(0u8..12, 1..5),
         deleted in proptest::collection::btree_set(0usize..60, 0..6),
-        form in 0usize..3,
+        form in 0usize..4,
         tie_breaker in prop_oneof![Just(0.0f32), Just(0.3), Just(1.0)],
         boosts in (1u8..4, 1u8..4, 1u8..3),
         restricted in any::<bool>(),
@@ -81,7 +81,12 @@ proptest! {
         if form == 2 {
             clauses.push(number_at_most(1).with_boost(0.5));
         }
-        let query: Query = if form == 0 {
+        if form == 3 {
+            // The number of a document is no word.
+            clauses = ["text", "title"].map(|field| text(field, &asked).with_boost(first)).to_vec();
+            fields = vec![("*".to_owned(), first)];
+        }
+        let query: Query = if matches!(form, 0 | 3) {
             QueryKind::MultiMatch(MultiMatchQuery {
                 fields,
                 kind: MultiMatchType::BestFields,

@@ -46,7 +46,8 @@ fn a_search_names_the_algorithms_that_found_its_hits() {
     });
     let [required, optional] = fields.clone();
     let required = BoolQuery { must: vec![required], should: vec![optional], ..BoolQuery::default() };
-    let best_field = QueryKind::DisMax(DisMaxQuery { queries: fields.to_vec(), tie_breaker: 0.3 });
+    let best_field = QueryKind::DisMax(DisMaxQuery { queries: fields.to_vec(), tie_breaker: 0.0 });
+    let shared = QueryKind::DisMax(DisMaxQuery { queries: fields.to_vec(), tie_breaker: 0.3 });
     let neighbours = QueryKind::Knn(KnnQuery {
         field: "d".into(),
         vector: vec![1.0, 3.0],
@@ -63,7 +64,8 @@ fn a_search_names_the_algorithms_that_found_its_hits() {
         (all_words.into(), 10, "conjunction"),
         (QueryKind::MatchPhrase(phrase).into(), 10, "conjunction"),
         (QueryKind::Bool(required).into(), 10, "max_score_disjunction"),
-        (best_field.into(), 10, "disjunction_max"),
+        (best_field.into(), 10, "block_max_max_score"),
+        (shared.into(), 10, "disjunction_max"),
         (sparse(), 1, "sparse_block_max"),
         (sparse(), 10, "sparse_window_at_a_time"),
         (QueryKind::Bool(both).into(), 10, "sparse_window_at_a_time sparse_and_text_window_at_a_time"),

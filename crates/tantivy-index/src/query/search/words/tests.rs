@@ -16,7 +16,7 @@ use crate::query::{SearchOptions, TotalHits};
 use sparrow_lexical::all::{self, Hits, Place};
 use sparrow_lexical::list::Cursor;
 use sparrow_query::{
-    BoolQuery, MatchPhraseQuery, MatchQuery, Operator, Query, QueryKind, RangeQuery, ZeroTerms,
+    BoolQuery, DisMaxQuery, MatchPhraseQuery, MatchQuery, Operator, Query, QueryKind, RangeQuery, ZeroTerms,
 };
 
 /// A generator of pseudo-random numbers.
@@ -29,20 +29,23 @@ impl Numbers {
     }
 }
 
-/// An index of documents of a few words, in which words with low numbers are frequent; some documents have no
-/// text, and some are deleted.
+/// An index of documents of a few words and a title, in which words with low numbers are frequent; some documents
+/// have no text, and some are deleted.
 fn index(seed: u64, docs: usize, segments: usize, field: &serde_json::Value, deleted: usize) -> Fixture {
     let mut numbers = Numbers(seed);
-    let mut fixture = Fixture::new(json!({"text": field, "n": {"type": "integer"}}));
+    let title = json!({"type": "text"});
+    let mut fixture = Fixture::new(json!({"text": field, "title": title, "n": {"type": "integer"}}));
     let rows: Vec<(String, serde_json::Value)> = (0..docs)
         .map(|id| {
             let words: Vec<String> = (0..numbers.below(14))
                 .map(|_| format!("w{}", numbers.below(9) * numbers.below(9) / 4))
                 .collect();
             let n = numbers.below(4);
+            let title = words[..words.len().min(numbers.below(4) as usize)].join(" w1 ");
             let source = match numbers.below(10) {
                 0 => json!({ "n": n }),
-                _ => json!({ "n": n, "text": words.join(" ") }),
+                1 => json!({ "n": n, "title": title }),
+                _ => json!({ "n": n, "title": title, "text": words.join(" ") }),
             };
             (id.to_string(), source)
         })
@@ -122,6 +125,25 @@ proptest! {
         let fixture = index(seed, docs, segments, &field, deleted);
         let query = any_of("text", &numbers).with_boost(f32::from(boost));
         compare_any(&fixture, &query, size, filtered)?;
+    }
+
+    #[test]
+    fn the_best_by_the_best_of_several_fields_are_those_of_all_scores(
+        seed in any::<u64>(),
+        docs in prop_oneof![3 => 1usize..900, 1 => 5_000usize..9_000],
+        segments in 1usize..4,
+        field in text_fields(),
+        numbers in proptest::collection::vec(0u8..20, 1..7),
+        size in 1usize..40,
+        boosts in (1u8..6, 1u8..6, 1u8..3),
+        filtered in any::<bool>(),
+        deleted in 0usize..40,
+    ) {
+        let fixture = index(seed, docs, segments, &field, deleted);
+        let of = |field: &str, boost: u8| any_of(field, &numbers).with_boost(f32::from(boost) / 2.0);
+        let queries = vec![of("text", boosts.0), of("title", boosts.1), of("other", 1)];
+        let query: Query = QueryKind::DisMax(DisMaxQuery { queries, tie_breaker: 0.0 }).into();
+        compare_any(&fixture, &query.with_boost(f32::from(boosts.2)), size, filtered)?;
     }
 
     #[test]
@@ -238,7 +260,10 @@ fn compare_any(fixture: &Fixture, query: &Query, size: usize, filtered: bool) ->
     let filter = filtered.then(|| snapshot.all_scores(&number_at_most(2), None).unwrap());
     let mut compiler = Compiler::new(&snapshot, None);
     let must = BoolQuery { must: vec![query.clone()], ..BoolQuery::default() };
-    let sums = compiler.dis_max_of_sums(&QueryKind::Bool(must).into()).unwrap().unwrap();
+    let Some(sums) = compiler.dis_max_of_sums(&QueryKind::Bool(must).into()).unwrap() else {
+        prop_assert!(snapshot.search(query, &options).unwrap().hits.is_empty());
+        return Ok(());
+    };
     prop_assert!(sums.words().is_some());
     let readers = snapshot.searcher().segment_readers();
     let mut walks: Vec<_> = readers.iter().map(|reader| sums.look_up(reader, None).unwrap()).collect();
