@@ -17,11 +17,14 @@ pub struct Interval {
     pub end: u32,
     /// Number of positions inside that none of its parts covers.
     pub gaps: u32,
+    /// Number of positions that it covers itself, where it is a part of another interval.
+    pub covered: u32,
 }
 
 impl Interval {
-    fn width(&self) -> u32 {
-        self.end - self.start + 1
+    /// An interval that covers all of its positions where it is a part of another one.
+    pub fn new(start: u32, end: u32, gaps: u32) -> Self {
+        Self { start, end, gaps, covered: end - start + 1 }
     }
 }
 
@@ -71,12 +74,32 @@ pub fn all_of(lists: &[Vec<Interval>], order: IntervalsOrder) -> Vec<Interval> {
     if lists.iter().any(Vec::is_empty) || lists.is_empty() {
         return Vec::new();
     }
-    let intervals = if order.ordered { in_order(lists) } else { in_any_order(lists) };
+    let intervals = match lists {
+        [alone] => alone.clone(),
+        _ if order.ordered => in_order(lists),
+        _ => in_any_order(lists),
+    };
     let mut intervals = minimal(intervals);
     if let Some(most) = order.max_gaps {
         intervals.retain(|interval| interval.gaps <= most);
     }
     intervals
+}
+
+/// The shortest stretches that contain `times` intervals of a list; none if the request must stop. As in Lucene, such a stretch covers
+/// what its parts cover.
+pub fn repeated(list: &[Interval], times: usize) -> Vec<Interval> {
+    if stops_after(list.len() + times) {
+        return Vec::new();
+    }
+    // Starts and ends ascend, so that the gaps of a stretch are those beside each other.
+    let of = |window: &[Interval]| {
+        let (start, end) = (window[0].start, window[window.len() - 1].end);
+        let between = |pair: &[Interval]| (pair[1].start).saturating_sub(pair[0].end + 1);
+        let gaps = window.windows(2).map(between).sum();
+        Interval { covered: end - start + 1 - gaps, ..Interval::new(start, end, gaps) }
+    };
+    list.windows(times.max(1)).map(of).collect()
 }
 
 fn in_order(lists: &[Vec<Interval>]) -> Vec<Interval> {
@@ -86,7 +109,7 @@ fn in_order(lists: &[Vec<Interval>]) -> Vec<Interval> {
         if stops_after(lists.len()) {
             break;
         }
-        let (mut end, mut covered) = (first.end, first.width());
+        let (mut end, mut covered) = (first.end, first.covered);
         for (list, place) in lists.iter().zip(&mut places).skip(1) {
             // Ends ascend with the starts, so that places only move on.
             while list.get(*place).is_some_and(|next| next.start <= end) {
@@ -94,9 +117,9 @@ fn in_order(lists: &[Vec<Interval>]) -> Vec<Interval> {
             }
             let Some(next) = list.get(*place) else { return intervals };
             end = next.end;
-            covered += next.width();
+            covered += next.covered;
         }
-        intervals.push(Interval { start: first.start, end, gaps: end - first.start + 1 - covered });
+        intervals.push(Interval::new(first.start, end, end - first.start + 1 - covered));
     }
     intervals
 }
@@ -113,9 +136,9 @@ fn in_any_order(lists: &[Vec<Interval>]) -> Vec<Interval> {
                 (start, least) = (interval.start, number);
             }
             end = end.max(interval.end);
-            covered += interval.width();
+            covered += interval.covered;
         }
-        intervals.push(Interval { start, end, gaps: (end - start + 1).saturating_sub(covered) });
+        intervals.push(Interval::new(start, end, (end - start + 1).saturating_sub(covered)));
         places[least] += 1;
         if places[least] == lists[least].len() {
             break;
@@ -157,10 +180,7 @@ mod tests {
     fn list() -> impl Strategy<Value = Vec<Interval>> {
         proptest::collection::vec((0..LENGTH, 0u32..3), 0..6).prop_map(|intervals| {
             minimal(
-                intervals
-                    .into_iter()
-                    .map(|(start, more)| Interval { start, end: start + more, gaps: 0 })
-                    .collect(),
+                intervals.into_iter().map(|(start, more)| Interval::new(start, start + more, 0)).collect(),
             )
         })
     }
@@ -199,6 +219,31 @@ mod tests {
         fn combinations_are_what_trying_all_gives(lists in proptest::collection::vec(list(), 1..4), ordered: bool) {
             let found = all_of(&lists, IntervalsOrder { max_gaps: None, ordered });
             prop_assert_eq!(ends(&found), naive(&lists, ordered));
+        }
+
+        #[test]
+        fn repetitions_are_what_trying_all_gives(list in list(), times in 1usize..4) {
+            let mut choices: Vec<Vec<usize>> = vec![Vec::new()];
+            for _ in 0..times {
+                let more = |choice: &Vec<usize>| {
+                    let from = choice.last().map_or(0, |last| last + 1);
+                    (from..list.len()).map(|next| [&choice[..], &[next]].concat()).collect::<Vec<_>>()
+                };
+                choices = choices.iter().flat_map(more).collect();
+            }
+            let stretches = choices.iter().map(|choice| {
+                let chosen = || choice.iter().map(|number| list[*number]);
+                let start = chosen().map(|one| one.start).min().unwrap();
+                Interval::new(start, chosen().map(|one| one.end).max().unwrap(), 0)
+            });
+            let found = repeated(&list, times);
+            prop_assert_eq!(ends(&found), ends(&minimal(stretches.collect())));
+            for one in &found {
+                let inside = list.iter().filter(|part| one.start <= part.start && part.end <= one.end);
+                let covered = (one.start..=one.end)
+                    .filter(|place| inside.clone().any(|part| (part.start..=part.end).contains(place)));
+                prop_assert_eq!(one.gaps as usize, (one.start..=one.end).count() - covered.count());
+            }
         }
 
         #[test]

@@ -1,13 +1,15 @@
 //! `intervals`: words by their positions. Documents that hold the words are found first, then their positions
 //! are examined document by document.
 
+mod node;
+
 use std::ops::Bound;
 use std::sync::Arc;
 
 use tantivy::postings::{Postings, SegmentPostings};
 use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::schema::IndexRecordOption;
-use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, Term};
+use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
 
 use crate::query::compile::Compiler;
 use crate::query::highlight::WantedWords;
@@ -24,62 +26,17 @@ use sparrow_scoring::analyzed::{Section, sections};
 use sparrow_scoring::error::{self, QueryError};
 use sparrow_scoring::fields::StringTerms;
 use sparrow_scoring::fuzzy::{Fuzzy, expand_fuzzy};
-use sparrow_scoring::intervals::{Interval, all_of, any_of, related};
+use sparrow_scoring::intervals::{Interval, all_of, any_of, related, repeated};
 use sparrow_scoring::multi_term::Expansion;
 use sparrow_scoring::multi_term::{TermFilter, first_terms};
 use sparrow_scoring::stoppable::stops_after;
 use sparrow_scoring::weights;
 use sparrow_segments::doc_bits::DocBits;
 
+use node::{MOST_PARTS, Node};
+
 /// Highest number of words that a prefix, a wildcard pattern or a fuzzy word expands to.
 const MAX_EXPANSIONS: usize = 128;
-
-/// Highest number of words of texts, and of rules that stand for words: the positions of each are looked at in every document.
-const MOST_PARTS: usize = 1_024;
-
-/// A rule with the words that it looks for in an index.
-#[derive(Debug, Clone)]
-enum Node {
-    /// Any of several words. `before` positions without a word precede it and belong to its interval.
-    Words {
-        terms: Vec<Term>,
-        before: u32,
-    },
-    All {
-        parts: Vec<Node>,
-        order: IntervalsOrder,
-    },
-    Any(Vec<Node>),
-    Filtered {
-        inner: Box<Node>,
-        relation: IntervalsRelation,
-        other: Box<Node>,
-    },
-}
-
-impl Node {
-    /// Length of the shortest interval that the rule can match, in positions.
-    fn shortest(&self) -> u32 {
-        match self {
-            Node::Words { before, .. } => before + 1,
-            Node::All { parts, order: IntervalsOrder { ordered: true, .. } } => {
-                parts.iter().map(Node::shortest).sum()
-            }
-            Node::All { parts, .. } => parts.iter().map(Node::shortest).max().unwrap_or(1),
-            Node::Any(parts) => parts.iter().map(Node::shortest).min().unwrap_or(1),
-            Node::Filtered { inner, .. } => inner.shortest(),
-        }
-    }
-
-    /// Number of its words and of rules that stand for words.
-    fn parts(&self) -> usize {
-        match self {
-            Node::Words { .. } => 1,
-            Node::All { parts, .. } | Node::Any(parts) => parts.iter().map(Node::parts).sum(),
-            Node::Filtered { inner, other, .. } => inner.parts() + other.parts(),
-        }
-    }
-}
 
 impl Compiler<'_> {
     pub(crate) fn intervals(
@@ -143,9 +100,7 @@ impl Compiler<'_> {
                 let expansions = expand_fuzzy(self.searcher(), &terms, &fuzzy, self.cancel())?;
                 self.interval_words(&terms, &expansions)?
             }
-            IntervalsSource::AllOf(rules, order) => {
-                Node::All { parts: self.interval_rules(rules, field)?, order: *order }
-            }
+            IntervalsSource::AllOf(rules, order) => Node::all(self.interval_rules(rules, field)?, *order),
             IntervalsSource::AnyOf(rules) => Node::Any(self.interval_rules(rules, field)?),
         };
         let Some(filter) = &rule.filter else { return Ok(node) };
@@ -227,7 +182,7 @@ impl Compiler<'_> {
                         self.count_clauses(path.len())?;
                         let parts = path.iter().map(|word| words_of(std::slice::from_ref(word), 0)).collect();
                         let order = IntervalsOrder { max_gaps: Some(0), ordered: true };
-                        ways.push(Node::All { parts, order });
+                        ways.push(Node::all(parts, order));
                     }
                     parts.push(Node::Any(ways));
                     expected = None;
@@ -236,7 +191,7 @@ impl Compiler<'_> {
         }
         match parts.len() {
             1 => Ok(parts.remove(0)),
-            _ => Ok(Node::All { parts, order }),
+            _ => Ok(Node::all(parts, order)),
         }
     }
 }
@@ -273,6 +228,7 @@ enum BoundRule {
     Words { postings: Vec<SegmentPostings>, before: u32 },
     All { parts: Vec<BoundRule>, order: IntervalsOrder },
     Any(Vec<BoundRule>),
+    Repeated { part: Box<BoundRule>, times: usize },
     Filtered { inner: Box<BoundRule>, relation: IntervalsRelation, other: Box<BoundRule> },
 }
 
@@ -319,6 +275,10 @@ impl BoundRule {
                 }
                 (BoundRule::Any(bound), docs)
             }
+            Node::Repeated { part, times } => {
+                let (part, docs) = BoundRule::new(part, reader)?;
+                (BoundRule::Repeated { part: Box::new(part), times: *times }, docs)
+            }
             Node::Filtered { inner, relation, other } => {
                 let (inner, docs) = BoundRule::new(inner, reader)?;
                 let (other, _) = BoundRule::new(other, reader)?;
@@ -345,7 +305,7 @@ impl BoundRule {
                     return Vec::new();
                 }
                 postings.positions(scratch);
-                let of = |&at: &u32| Interval { start: at.saturating_sub(*before), end: at, gaps: 0 };
+                let of = |&at: &u32| Interval::new(at.saturating_sub(*before), at, 0);
                 scratch.iter().map(of).collect()
             })),
             BoundRule::All { parts, order } => {
@@ -359,6 +319,7 @@ impl BoundRule {
                 }
                 all_of(&lists, *order)
             }
+            BoundRule::Repeated { part, times } => repeated(&part.intervals(doc, scratch), *times),
             BoundRule::Any(parts) => any_of(parts.iter_mut().map(|part| part.intervals(doc, scratch))),
             BoundRule::Filtered { inner, relation, other } => {
                 let list = inner.intervals(doc, scratch);
