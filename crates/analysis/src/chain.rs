@@ -64,6 +64,11 @@ impl Analyzer {
         self.gap
     }
 
+    /// Whether a query looks for paths through the tokens of a text, some of which stand for several positions.
+    pub fn makes_graphs(&self) -> bool {
+        !self.filters.iter().any(|(_, filter)| filter.makes_no_graph())
+    }
+
     /// The tokens of a text, in the order of their positions. Offsets are bytes of `text`.
     pub fn tokens<'a>(&'a self, text: &'a str) -> Tokens<'a> {
         self.filtered_tokens(self.tokenized(text))

@@ -122,6 +122,10 @@ impl Bigrams {
 }
 
 impl Filter for Bigrams {
+    fn makes_no_graph(&self) -> bool {
+        self.unigrams
+    }
+
     fn apply<'a>(&'a self, mut tokens: Tokens<'a>) -> Tokens<'a> {
         let mut out: VecDeque<Token> = VecDeque::new();
         let mut run: Vec<(char, usize, usize)> = Vec::new();

@@ -50,6 +50,13 @@ pub(super) trait Filter: Debug + Send + Sync {
     fn in_rules(&self) -> InRules {
         InRules::Applies
     }
+
+    /// Whether it gives the same words several times, joined in different ways, so that queries do not look for paths
+    /// through its tokens: each token only stands for the position at which it begins. Elasticsearch marks such a
+    /// stream with its `DisableGraphAttribute`.
+    fn makes_no_graph(&self) -> bool {
+        false
+    }
 }
 
 /// What a filter's definition may depend on besides its parameters.

@@ -139,6 +139,10 @@ impl Filter for Shingle {
     fn in_rules(&self) -> InRules {
         InRules::Refused
     }
+
+    fn makes_no_graph(&self) -> bool {
+        self.unigrams || self.min != self.max
+    }
 }
 
 /// The `common_grams` filter: joins common words with their neighbours.

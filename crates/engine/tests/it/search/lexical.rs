@@ -599,3 +599,108 @@ fn words_stand_where_intervals_say() {
         assert!(error.contains(reason), "{error} is not {reason}");
     }
 }
+
+#[test]
+fn each_of_equal_intervals_is_one_of_its_own() {
+    let node = Node::start();
+    node.create("test", &json!({"text": {"type": "text"}}));
+    let texts = ["x a b", "y a a", "q b", "a x a", "a b x a"];
+    node.load("test", &texts.map(|text| json!({"text": text})));
+    let found = |rule: Value| {
+        let mut ids = node.ids("test", &json!({"intervals": {"text": rule}}));
+        ids.sort();
+        ids
+    };
+    let rule = |query: &str, gaps: i64, ordered: bool| json!({"match": {"query": query, "max_gaps": gaps, "ordered": ordered}});
+    let one = json!({"match": {"query": "a"}});
+    for (rule, expected) in [
+        (rule("a a", -1, false), &["2", "4", "5"][..]),
+        (rule("a a", 0, false), &["2"]),
+        (rule("a a", 1, true), &["2", "4"]),
+        (rule("a b a", -1, false), &["5"]),
+        (rule("a a a", -1, false), &[]),
+        (rule("a b a", 0, false), &[]),
+        (rule("a x a", 0, true), &["4"]),
+        (rule("a a x", 0, false), &["4"]),
+        (rule("a a b", 0, false), &[]),
+        (rule("a a b", 1, false), &["5"]),
+        (json!({"all_of": {"max_gaps": 0, "intervals": [rule("a b", -1, true)]}}), &["1", "5"]),
+        (
+            json!({"all_of": {"intervals": [one, {"all_of": {"intervals": [one, {"match": {"query": "x"}}]}}]}}),
+            &["4", "5"],
+        ),
+        (json!({"all_of": {"intervals": [one, one]}}), &["2", "4", "5"]),
+        (json!({"all_of": {"intervals": [one, {"match": {"query": "x"}}, one]}}), &["4", "5"]),
+    ] {
+        assert_eq!(found(rule.clone()), expected, "{rule}");
+    }
+    // As in Lucene, a word that is repeated counts once in the shortest interval, ½ / 1½, but for a phrase, 1 / 2.
+    for (gaps, expected) in [(-1, 1.0 / 3.0), (0, 0.5)] {
+        let scores = node.scores("test", &json!({"intervals": {"text": rule("a a", gaps, true)}}));
+        assert!((scores[0].1 - expected).abs() < 1e-6, "{scores:?}");
+    }
+}
+
+#[test]
+fn shingles_beside_words_are_no_paths_through_a_text() {
+    let node = Node::start();
+    let analysis = json!({
+        "filter": {"pairs": {"type": "shingle", "output_unigrams": true}},
+        "analyzer": {"pairs": {"tokenizer": "whitespace", "filter": ["pairs"]}},
+    });
+    let mappings = json!({"properties": {"text": {"type": "text", "analyzer": "pairs"}}});
+    let body = json!({"settings": {"analysis": analysis}, "mappings": mappings});
+    node.ok("create_index", &[("index", "test")], &[], &body);
+    let words: Vec<String> = (0..40).map(|number| format!("w{number}")).collect();
+    node.load(
+        "test",
+        &[json!({"text": words.join(" ")}), json!({"text": "a c b a"}), json!({"text": "a c b b"})],
+    );
+    let phrase = |text: &str| node.ids("test", &json!({"match_phrase": {"text": text}}));
+    assert_eq!(phrase(&words[5..35].join(" ")), ["1"]);
+    assert_eq!(phrase("a c b b"), ["3"]);
+    assert_eq!(phrase("w3 w5"), [""; 0]);
+}
+
+#[test]
+fn the_best_field_may_be_a_number_a_date_or_the_name_of_the_index() {
+    let node = Node::start();
+    let text = json!({"type": "text"});
+    node.create(
+        "test",
+        &json!({"text": text, "title": text, "kind": {"type": "keyword"}, "n": {"type": "integer"}, "day": {"type": "date"}}),
+    );
+    node.load(
+        "test",
+        &[
+            json!({"text": "a b", "title": "7", "n": 1, "day": "2024-01-01"}),
+            json!({"text": "c", "title": "d", "kind": "b", "n": 7, "day": "2024-01-02"}),
+            json!({"text": "b c", "n": 2}),
+        ],
+    );
+    let sorted = |query: Value| {
+        let mut ids = node.ids("test", &query);
+        ids.sort();
+        ids
+    };
+    let best = |text: &str| json!({"multi_match": {"query": text, "fields": ["*"]}});
+    assert_eq!(sorted(best("7")), ["1", "2"]);
+    assert_eq!(sorted(best("a b")), ["1", "3"]);
+    assert_eq!(sorted(best("b")), ["1", "2", "3"]);
+    assert_eq!(sorted(best("2024-01-02")), ["2"]);
+    assert_eq!(sorted(best("nowhere")), [""; 0]);
+    let number = node.scores("test", &best("7")).into_iter().find(|(id, _)| id == "2");
+    assert_eq!(number, Some(("2".to_owned(), 1.0)));
+    let words = json!({"match": {"text": "a b"}});
+    let named = |name: &str| json!({"match": {"_index": name}});
+    assert_eq!(sorted(json!({"bool": {"should": [words, named("test")]}})), ["1", "2", "3"]);
+    assert_eq!(sorted(json!({"bool": {"should": [words, named("other")]}})), ["1", "3"]);
+    let alone = node.scores("test", &words);
+    let with_name = node.scores("test", &json!({"bool": {"must": [words], "should": [named("test")]}}));
+    for ((id, score), (other, more)) in alone.iter().zip(&with_name) {
+        assert_eq!(id, other);
+        assert!((score + 1.0 - more).abs() < 1e-6, "{alone:?} {with_name:?}");
+    }
+    let dis_max = json!({"dis_max": {"queries": [named("test"), {"match": {"title": "d"}}]}});
+    assert_eq!(sorted(dis_max), ["1", "2", "3"]);
+}

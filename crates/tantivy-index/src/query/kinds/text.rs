@@ -252,6 +252,7 @@ impl Compiler<'_> {
             return Ok(vec![QueryToken { position: 0, length: 1, text: text.to_owned() }]);
         };
         let mut tokens = Vec::new();
+        let has_paths = analyzer.makes_graphs();
         for token in analyzer.tokens(text) {
             // A text may be analyzed for many fields, and only the first few tokens of each be wanted.
             if tokens.len().is_multiple_of(CHECKED_TOKENS) {
@@ -263,7 +264,7 @@ impl Compiler<'_> {
             }
             tokens.push(QueryToken {
                 position: token.position,
-                length: token.length as usize,
+                length: if has_paths { token.length as usize } else { 1 },
                 text: token.text,
             });
         }
