@@ -113,6 +113,18 @@ describe.each(ENGINES)('hybrid searches over the $name engine', ({ start }) => {
     expect(error.reason).toBe(`model [${DENSE}] makes dense vectors, but sparse vectors are needed here`);
   });
 
+  it('reads half a character that stands alone as one that nobody knows', async () => {
+    const clause = (text: string) => ({
+      query: { sparse_vector: { field: 'tokens', inference_id: SPARSE, query: text } },
+    });
+    expect(await found(clause('a sea \ud800animal \\ud800'))).toEqual(
+      await found(clause('a sea \ufffdanimal \\ud800')),
+    );
+    expect(await found({ knn: { field: 'vector', k: 5, num_candidates: 10, ...builder('a \udc00 whale') } })).toEqual(
+      await found({ knn: { field: 'vector', k: 5, num_candidates: 10, ...builder('a \ufffd whale') } }),
+    );
+  });
+
   it('warns of a text that a model of English cannot read', async () => {
     const body = (model_text: string) => ({ query: { text_expansion: { tokens: { model_id: SPARSE, model_text } } } });
     const warned = async (text: string) => {

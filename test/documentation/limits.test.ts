@@ -49,6 +49,10 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'hits of a page: `from` and `size` together': [SETTINGS, 'max_result_window'],
   'hits that are counted exactly, unless you ask for more': ['crates/search-body/src/body.rs', 'DEFAULT_TRACKED_HITS'],
   'clauses of a query': ['crates/query/src/lib.rs', 'MAX_CLAUSES'],
+  'queries by vectors or on `semantic_text` fields in a search over a cluster': [
+    'packages/cluster/src/queries.ts',
+    'MAX_NEAR',
+  ],
   'words of an `intervals`, and rules that stand for words, in it': [
     'crates/tantivy-index/src/query/kinds/intervals/mod.rs',
     'MOST_PARTS',

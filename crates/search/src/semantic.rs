@@ -16,7 +16,7 @@ use sparrow_catalog::semantic::embed::vector;
 use sparrow_encoder::Timings;
 use sparrow_mapping::Mapping;
 use sparrow_mapping::passages::PassageVector;
-use sparrow_models::TextEncoder;
+use sparrow_models::{TextEncoder, is_blank};
 use sparrow_query::{Clause, Query, QueryKind, SemanticQuery, walk};
 use sparrow_request::error::EngineError;
 
@@ -67,7 +67,7 @@ pub fn bind(
             if clause.k == 0 {
                 clause.fit(size);
             }
-            let blank = clause.text.trim().is_empty();
+            let blank = is_blank(&clause.text);
             // A search may come here twice; what is encoded stays.
             for id in endpoints(&clause.field) {
                 if clause.vectors.iter().any(|(model, _)| *model == id) {

@@ -5,8 +5,13 @@ import type { Encoded, Text } from './queries.js';
 import { executeNative, textIn } from './semantic-fields.js';
 import type { Tokens } from './sparse-queries.js';
 
-/** What a model makes of a text. */
-type Made = Tokens | readonly number[];
+/** What a model makes of a text, and whether the text holds no word, so that it matches nothing whatever that is. */
+interface Made {
+  readonly made: Tokens | readonly number[];
+  readonly blank: boolean;
+}
+
+const UNREAD: Made = { made: {}, blank: false };
 
 /**
  * Texts as tokens with weights or as dense vectors: all of a request, but for those of clauses on `semantic_text` fields, are read in one
@@ -24,7 +29,7 @@ export async function encode(
   for (const asked of texts) {
     const group = byModel.get(keyOf(asked)) ?? { id: asked.id, wants: asked.wants, made: new Map<string, Made>() };
     byModel.set(keyOf(asked), group);
-    group.made.set(asked.text, {});
+    group.made.set(asked.text, UNREAD);
   }
   const groups = [...byModel.values()];
   const asked = groups.map(({ id, wants, made }) => ({ model: id, wants, texts: [...made.keys()] }));
@@ -37,9 +42,13 @@ export async function encode(
       made.set(text, one);
     }
   });
-  const of = (text: Text): Made => byModel.get(keyOf(text))?.made.get(text.text) ?? {};
+  const of = (text: Text): Made => byModel.get(keyOf(text))?.made.get(text.text) ?? UNREAD;
   return {
-    encoded: { tokens: (text) => of(text) as Tokens, vector: (text) => of(text) as readonly number[] },
+    encoded: {
+      tokens: (text) => (of(text).blank ? {} : (of(text).made as Tokens)),
+      vector: (text) => of(text).made as readonly number[],
+      isBlank: (text) => of(text).blank,
+    },
     warnings: reply?.warnings ?? [],
   };
 }

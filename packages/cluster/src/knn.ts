@@ -91,11 +91,6 @@ export function readKnn(
   };
 }
 
-/** Whether a vector is that of a text without any word: it finds nothing, whatever the model makes of it. */
-export function findsNothing(asks: Knn['asks']): boolean {
-  return 'text' in asks && /^[\p{White_Space}\p{Cc}]*$/u.test(asks.text.text);
-}
-
 /**
  * A `knn` as Elasticsearch has it: what it does not have itself is replaced, and all else stays as it is written. The vector of a text
  * comes in place of the text, and a vector that is a text as an array.

@@ -1,6 +1,17 @@
 import { spaceOf } from './dense-fields.js';
 import { notOverCluster } from './errors.js';
-import { type Json, elements, isObject, kindAt, members, parseAnswer, rawOf, textOf, whole } from './json.js';
+import {
+  type Json,
+  type Span,
+  elements,
+  isObject,
+  kindAt,
+  members,
+  parseAnswer,
+  rawOf,
+  textOf,
+  whole,
+} from './json.js';
 import {
   type Knn,
   type Neighbour,
@@ -8,7 +19,6 @@ import {
   candidatesQuery,
   checkQueryVector,
   comparedQuery,
-  findsNothing,
   knnAsClause,
   leastScore,
   neighboursQuery,
@@ -16,7 +26,8 @@ import {
 } from './knn.js';
 import { multiple } from './multiple.js';
 import { type Product, hasWholeCosines } from './product.js';
-import { INSIDE, type Near, hasNested, holds } from './queries.js';
+import { INSIDE, type Near, hasNested } from './queries.js';
+import { firstFrom } from './replacements.js';
 import type { SearchBody } from './search-body.js';
 import type { Transport } from './transport.js';
 import type { VectorFields } from './vector-fields.js';
@@ -51,16 +62,27 @@ export async function findNeighbours(
   signal?: AbortSignal,
 ): Promise<void> {
   const find = context.product.name === 'Elasticsearch' ? findInElasticsearch : findInOpenSearch;
-  for (const one of body.near.filter(({ knn }) => findsNothing(knn.asks))) one.text = '{"match_none":{}}';
-  for (let left = body.near.filter(({ knn }) => !findsNothing(knn.asks)); left.length > 0;) {
-    const ready = left.filter((one) => !left.some((other) => isInFilter(other, one)));
-    await find(context, { expression, target, signal }, body, ready);
-    left = left.filter((it) => !ready.includes(it));
+  for (const one of body.near.filter((it) => it.findsNothing)) one.text = '{"match_none":{}}';
+  const inFilters = neighboursInFilters(body.near);
+  const left = new Set(body.near.filter((it) => !it.findsNothing));
+  while (left.size > 0) {
+    const ready = [...left].filter((one) => !(inFilters.get(one) ?? []).some((it) => left.has(it)));
+    await find(context, { expression, target, signal }, body, ready, new Set([...inFilters.values()].flat()));
+    for (const one of ready) left.delete(one);
   }
 }
 
-function isInFilter(inner: Near, { knn }: Near): boolean {
-  return inner.knn !== knn && knn.filters.some((it) => holds(it, inner.replaces));
+/** For neighbours with filters, those that stand in these. */
+function neighboursInFilters(near: readonly Near[]): ReadonlyMap<Near, readonly Near[]> {
+  const placed = near.map((one) => ({ one, ...one.replaces })).sort((a, b) => a.start - b.start);
+  const inside = ({ start, end }: Span): readonly Near[] => {
+    const found = placed.slice(firstFrom(placed, start), firstFrom(placed, end));
+    return found.filter((it) => it.end <= end).map(({ one }) => one);
+  };
+  const withFilters = near.filter(({ knn }) => knn.filters.length > 0);
+  return new Map(
+    withFilters.map((one) => [one, one.knn.filters.flatMap(inside).filter(({ knn }) => knn !== one.knn)] as const),
+  );
 }
 
 async function findInElasticsearch(
@@ -96,6 +118,7 @@ async function findInOpenSearch(
   place: Place,
   body: SearchBody,
   near: readonly Near[],
+  inFilters: ReadonlySet<Near>,
 ): Promise<void> {
   const fields = await vectors.of(place.expression);
   const all = near.map((one) => {
@@ -133,8 +156,7 @@ async function findInOpenSearch(
   all.forEach(({ one, knn, known: [dense], parts: { ofObjects } }, at) => {
     const found = documentsIn(answers[at] ?? '');
     // A filter gives no scores, and may stand where there are no documents, but only their objects.
-    const isFilter = body.near.some((other) => isInFilter(one, other));
-    one.text = isFilter
+    one.text = inFilters.has(one)
       ? JSON.stringify(theseDocuments(found))
       : neighboursQuery(knn, one.vector, found, dense, ofObjects);
   });

@@ -1,21 +1,10 @@
-import { illegal, notOverCluster, unparsable } from './errors.js';
+import { illegal, notOverCluster, refusal, unparsable } from './errors.js';
 import type { Use } from './field-models.js';
-import {
-  type Json,
-  type Member,
-  type Span,
-  edited,
-  elements,
-  isObject,
-  kindAt,
-  members,
-  rawOf,
-  textOf,
-  valueOf,
-} from './json.js';
-import { type Knn, findsNothing, knnOfElasticsearch, readKnn, vectorAsked } from './knn.js';
+import { type Json, type Member, type Span, elements, isObject, kindAt, members, textOf, valueOf } from './json.js';
+import { type Knn, knnOfElasticsearch, readKnn, vectorAsked } from './knn.js';
 import { bestOf, pinnedDocuments } from './pinned.js';
 import type { Product } from './product.js';
+import { Replacements } from './replacements.js';
 import { scriptScore } from './script-score.js';
 import type { SemanticIndices } from './semantic-fields.js';
 import {
@@ -45,6 +34,8 @@ export interface Text {
 export interface Encoded {
   readonly tokens: (text: Text) => Tokens;
   readonly vector: (text: Text) => readonly number[];
+  /** Whether a text holds no word: it finds nothing, whatever the model makes of it. */
+  readonly isBlank: (text: Text) => boolean;
 }
 
 /** Where a sparse clause of a request stands, and what it asks. */
@@ -86,6 +77,10 @@ const OF_PASSAGES: ReadonlySet<string> = new Set(['semantic', 'match', 'sparse_v
 
 /** Deepest nesting of clauses; the cluster has bounds of its own. */
 const MAX_DEPTH = 200;
+/** Most clauses in a body. The native engine allows so many for each query. */
+const MAX_CLAUSES = 16_384;
+/** Most queries by vectors or passages: the clauses of a query that a cluster allows. */
+const MAX_NEAR = 1024;
 
 /** How much of a request's bodies a caller's rights leave to be understood. */
 export interface Reading {
@@ -117,13 +112,10 @@ export interface Near {
   readonly replaces: Span;
   /** The vector that is looked for, once models have read the texts. */
   vector: readonly number[];
+  /** Whether it is the vector of a text without any word. */
+  findsNothing: boolean;
   /** The clause that finds the neighbours in the cluster, once they are known. */
   text: string;
-}
-
-/** A piece in whose place another one comes, made of what is known when it is asked for. */
-interface Rebuilt extends Span {
-  readonly build: () => string;
 }
 
 /** Clauses of a text that the cluster does not know, gathered clause by clause, and what comes in their place. */
@@ -135,17 +127,20 @@ export class QueryTranslation {
   readonly #semantic: SemanticClause[] = [];
   /** Texts in place of vectors where the cluster has the clause itself. */
   readonly #builders: { readonly span: Span; readonly field: string; readonly asks: Knn['asks'] }[] = [];
-  readonly #rebuilt: Rebuilt[] = [];
+  readonly #rebuilt: Replacements;
+  /** Number of clauses that were looked through. */
+  #clauses = 0;
   readonly #warnings = new Set<string>();
   /** Hits before the page that is asked for: a `match` on passages finds them, too, as natively. */
   before = 0;
   /** The nested objects that the clauses which are looked through are about. */
   #nestedPath: string | undefined;
-  #encoded: Encoded = { tokens: () => ({}), vector: () => [] };
+  #encoded: Encoded = { tokens: () => ({}), vector: () => [], isBlank: () => false };
 
   constructor(text: string, reading: Reading) {
     this.#text = text;
     this.#reading = reading;
+    this.#rebuilt = new Replacements(text);
   }
 
   /** Sentences about deprecated forms that the clauses have. */
@@ -194,6 +189,9 @@ export class QueryTranslation {
     if (kindAt(this.#text, span) !== 'object') return;
     for (const clause of members(this.#text, span.start)) {
       const { name } = clause;
+      this.#clauses += 1;
+      if (this.#clauses > MAX_CLAUSES)
+        throw refusal(400, 'too_many_nested_clauses', `more than ${String(MAX_CLAUSES)} clauses`);
       if (REFUSED.has(name)) throw notOverCluster(`query [${name}]`);
       if (this.#passagesClause(clause, span, hits, depth, inside)) continue;
       if (name === 'text_expansion' || name === 'weighted_tokens' || name === 'sparse_vector') {
@@ -234,9 +232,9 @@ export class QueryTranslation {
   knn(knn: Knn, hits: number, replaces: Span = knn.span, filters: readonly Span[] = knn.filters, depth = 0): Near {
     needsModel(knn.asks);
     this.#filters(filters, hits, depth);
-    const near: Near = { knn, replaces, vector: [], text: '' };
-    this.#near.push(near);
-    this.#rebuilt.push({ ...replaces, build: () => near.text });
+    const near: Near = { knn, replaces, vector: [], findsNothing: false, text: '' };
+    this.#addNear(near);
+    this.#rebuilt.add({ ...replaces, build: () => near.text });
     return near;
   }
 
@@ -252,9 +250,10 @@ export class QueryTranslation {
     isPlaced = true,
     isOfObjects = false,
   ): SemanticClause {
+    this.#checkNear();
     const clause: SemanticClause = { ask, span, filters, isOfObjects, build: () => '{"match_none":{}}' };
     this.#semantic.push(clause);
-    if (isPlaced) this.#rebuilt.push({ ...span, build: () => clause.build() });
+    if (isPlaced) this.#rebuilt.add({ ...span, build: () => clause.build() });
     return clause;
   }
 
@@ -269,8 +268,8 @@ export class QueryTranslation {
         if (one.kind === 'sparse') return () => passagesSparse(this.#reading.product, one);
         if (one.kind === 'dense') {
           const knn = { ...passagesKnn(this.#reading.semantic, one, span, filters), rescore };
-          const near: Near = { knn, replaces: span, vector: one.vector, text: '' };
-          this.#near.push(near);
+          const near: Near = { knn, replaces: span, vector: one.vector, findsNothing: false, text: '' };
+          this.#addNear(near);
           return () => near.text;
         }
         if (one.kind !== 'any') return () => '{"match_none":{}}';
@@ -336,7 +335,7 @@ export class QueryTranslation {
     const { boost = 1, _name: name = null } = value;
     const build = (): string =>
       around(bestOf([...documents, this.piece(organic)]), Number(boost), textOf(name) ?? null);
-    this.#rebuilt.push({ ...span, build });
+    this.#rebuilt.add({ ...span, build });
   }
 
   #existsClause(clause: Span, span: Span, isOfObjects: boolean): boolean {
@@ -363,37 +362,50 @@ export class QueryTranslation {
     if (!isText) return;
     const asks = vectorAsked(value['query_vector'], value['query_vector_builder']);
     needsModel(asks);
+    this.#checkNear();
     this.#builders.push({ span, field: textOf(value['field']) ?? '', asks });
     const build = (): string =>
-      knnOfElasticsearch(this.#text, span, this.#vector(asks), findsNothing(asks), (it) => this.piece(it));
-    this.#rebuilt.push({ ...span, build });
+      knnOfElasticsearch(this.#text, span, this.#vector(asks), this.#findsNothing(asks), (it) => this.piece(it));
+    this.#rebuilt.add({ ...span, build });
   }
 
   /** Puts a text in place of a piece. */
   replace(span: Span, text: string): void {
-    this.#rebuilt.push({ ...span, build: () => text });
+    this.#rebuilt.add({ ...span, build: () => text });
   }
 
   /** Says what models made of the texts. Neighbours can be looked for then. */
   resolve(encoded: Encoded): void {
     this.#encoded = encoded;
-    for (const near of this.#near) near.vector = this.#vector(near.knn.asks);
+    for (const near of this.#near) {
+      near.vector = this.#vector(near.knn.asks);
+      near.findsNothing = this.#findsNothing(near.knn.asks);
+    }
   }
 
   /** A piece of the text in the cluster's form, as far as its texts are encoded and its neighbours found. */
   piece(span: Span): string {
-    const inside = this.#rebuilt.filter((it) => holds(span, it));
-    const outermost = inside.filter((it) => !inside.some((other) => other !== it && holds(other, it)));
-    const shifted = outermost.map(({ start, end, build }) => ({
-      start: start - span.start,
-      end: end - span.start,
-      text: build(),
-    }));
-    return edited(rawOf(this.#text, span), shifted);
+    return this.#rebuilt.piece(span);
+  }
+
+  /** Notes neighbours to be found: each is a search of its own, before the one that was sent. */
+  #addNear(near: Near): void {
+    this.#checkNear();
+    this.#near.push(near);
+  }
+
+  /** Refuses one query by vectors or passages more than a search may have: of each, vectors are made and sent. */
+  #checkNear(): void {
+    if (Math.max(this.#near.length, this.#builders.length + this.#semantic.length) >= MAX_NEAR)
+      throw notOverCluster(`a search with more than [${String(MAX_NEAR)}] queries by meaning`);
   }
 
   #vector(asks: Knn['asks']): readonly number[] {
     return 'text' in asks ? this.#encoded.vector(asks.text) : asks.vector;
+  }
+
+  #findsNothing(asks: Knn['asks']): boolean {
+    return 'text' in asks && this.#encoded.isBlank(asks.text);
   }
 
   #sparseClause(clause: SparseClause): void {
@@ -403,7 +415,7 @@ export class QueryTranslation {
       const tokens = 'text' in asks ? this.#encoded.tokens(asks.text) : asks.tokens;
       return sparseQuery(this.#reading.product, clause, tokens);
     };
-    this.#rebuilt.push({ start, end, build });
+    this.#rebuilt.add({ start, end, build });
   }
 
   /** Looks through the filters of a `knn`, which are about documents whatever is around it. */
@@ -432,7 +444,7 @@ export class QueryTranslation {
   #scriptScore(clause: Span): void {
     if (this.#reading.product.name !== 'OpenSearch' || kindAt(this.#text, clause) !== 'object') return;
     const build = scriptScore(this.#reading.product, this.#text, clause, (span) => this.piece(span));
-    if (build !== undefined) this.#rebuilt.push({ ...clause, build });
+    if (build !== undefined) this.#rebuilt.add({ ...clause, build });
   }
 
   #functions(span: Span, hits: number, depth: number, inside: string): void {
@@ -443,11 +455,6 @@ export class QueryTranslation {
       if (filter !== undefined) this.query(filter, hits, depth + 1, inside);
     }
   }
-}
-
-/** Whether a piece is in another one, or the same. */
-export function holds(outer: Span, inner: Span): boolean {
-  return outer.start <= inner.start && outer.end >= inner.end;
 }
 
 function rescoreIn(knn: unknown): unknown {

@@ -5,6 +5,7 @@ import type { FieldModels } from './field-models.js';
 import { targetOf } from './multiple.js';
 import type { Asker, Names } from './names.js';
 import { type NeighbourContext, findNeighbours } from './neighbours.js';
+import { stoppable } from './replies.js';
 import { SearchBody } from './search-body.js';
 import type { SemanticFields } from './semantic-fields.js';
 import { bindSemantic } from './semantic-queries.js';
@@ -62,6 +63,6 @@ export async function readSearch(
   read.resolve(texts.encoded);
   read.warn([...clauses.warnings, ...texts.warnings]);
   if (read.texts.length > 0 || read.semantic.length > 0) read.inferred = performance.now() - begun;
-  await findNeighbours(context, expression, targetOf(asker.query), read);
+  await stoppable(cancel, (signal) => findNeighbours(context, expression, targetOf(asker.query), read, signal));
   return read;
 }

@@ -94,6 +94,10 @@ export type ListMap = CalibrationMap & { readonly probability_of_absent: number 
 export const MAX_WINDOW = 10_000;
 const MAX_DEPTH = 10;
 const MAX_LISTS = 100;
+/** Lists of a body after which no more are read, only to be counted in an error. */
+const MOST_READ = 1000;
+/** Most filters of a retriever: the clauses of a query in the native engine. */
+const MAX_FILTERS = 16_384;
 const RANK_CONSTANT = 60;
 /** The window of `rank`, and that of a retriever, where the request names none. */
 const RANK_WINDOW = 100;
@@ -168,7 +172,7 @@ export function readRetriever(
   wanted: number,
   indices: readonly SemanticIndex[],
 ): Node {
-  const node = read(text, span, { size, wanted, indices, filters: [], depth: 0 });
+  const node = read(text, span, { size, wanted, indices, filters: [], depth: 0, read: { lists: 0 } });
   checkLists(count(node));
   return node;
 }
@@ -181,6 +185,8 @@ interface Around {
   readonly filters: readonly Span[];
   readonly depth: number;
   readonly indices: readonly SemanticIndex[];
+  /** Counts the lists that were read so far. */
+  readonly read: { lists: number };
 }
 
 type Value = (name: string) => unknown;
@@ -196,11 +202,16 @@ function read(text: string, span: Span, around: Around): Node {
   const parts = members(text, kind.start);
   const own = parts.filter(({ name }) => name === 'filter');
   const listed = own.flatMap((it) => (kindAt(text, it) === 'array' ? elements(text, it.start) : [it]));
-  const inside = { ...around, filters: [...around.filters, ...listed] };
+  const inside = listed.length === 0 ? around : { ...around, filters: [...around.filters, ...listed] };
+  if (inside.filters.length > MAX_FILTERS)
+    throw illegal(`a retriever takes at most [${String(MAX_FILTERS)}] filters, with those of the retrievers around it`);
   const value: Value = (name) => {
     const part = parts.find((it) => it.name === name);
     return part === undefined ? undefined : valueOf(text, part);
   };
+  if (kind.name === 'standard' || kind.name === 'knn') around.read.lists += 1;
+  // Each keeps its filters, so that a body may not have any number of them.
+  if (around.read.lists > MOST_READ) checkLists(around.read.lists);
   if (kind.name === 'standard') return standard(kind, parts, value, inside);
   if (kind.name === 'knn') {
     const hits = around.depth === 0 ? around.size : around.wanted;

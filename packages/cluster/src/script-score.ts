@@ -4,7 +4,7 @@ import { type Product, hasWholeCosines } from './product.js';
 
 /** A function of scripts that compares a vector with that of a document. */
 const CALL =
-  /\b(cosineSimilarity|dotProduct|l1norm|l2norm)\s*\(\s*(?:params\.(\w+)|params\[\s*(['"])([^'"]+)\3\s*\]|(\[[^\]]*\]))\s*,\s*(['"])([^'"]+)\6\s*\)/gu;
+  /\b(cosineSimilarity|dotProduct|l1norm|l2norm)\s*\(\s*(?:params\.(\w+)|params\[\s*(['"])([^'"]+)\3\s*\]|(\[[^[\]]*\]))\s*,\s*(['"])([^'"]+)\6\s*\)/gu;
 
 /** How OpenSearch's own script compares, and how the result of the function follows from its score. */
 const FUNCTIONS: Readonly<Record<string, { readonly space: string; readonly result: string }>> = {

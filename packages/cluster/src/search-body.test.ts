@@ -35,7 +35,7 @@ const VECTOR = [0.5, -1];
 function read(body: unknown, product = PLUGIN, restricted = false): SearchBody {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   const found = new SearchBody(text, { product, restricted });
-  found.resolve({ tokens: () => TOKENS, vector: () => VECTOR });
+  found.resolve({ tokens: () => TOKENS, vector: () => VECTOR, isBlank: () => false });
   found.near.forEach((near, at) => (near.text = `{"term":{"neighbours":${String(at)}}}`));
   return found;
 }
@@ -307,5 +307,45 @@ describe('a search of a key that may use some indices only', () => {
   it('has no section that is not known to stay with what is searched', () => {
     expect(refused({ search_pipeline: {} }, PLUGIN, true)).toContain('[search_pipeline] of a search');
     expect(refused({ ext: {} }, PLUGIN, true)).toContain('[ext] of a search');
+  });
+});
+
+describe('a large search', () => {
+  const many = (count: number, clause: object): object => ({ query: { bool: { should: Array(count).fill(clause) } } });
+
+  it('has at most as many clauses as the native engine allows', () => {
+    const sparse = { sparse_vector: { field: 'tokens', query_vector: { cat: 1 } } };
+    expect(
+      read(many(16_000, sparse))
+        .translated()
+        .match(/neural_sparse/gu),
+    ).toHaveLength(16_000);
+    expect(refused(many(16_384, sparse))).toBe('more than 16384 clauses');
+  });
+
+  it('looks for neighbours at most 1,024 times', () => {
+    const knn = { knn: { field: 'vector', k: 1, num_candidates: 1, query_vector: VECTOR } };
+    expect(read(many(1024, knn)).near).toHaveLength(1024);
+    expect(refused(many(1025, knn))).toBe(
+      'a search with more than [1024] queries by meaning is not available over a cluster',
+    );
+  });
+
+  it('has retrievers with at most as many filters as a query has clauses, and reads no lists behind the first 1,000', () => {
+    const lists = (count: number, more: object = {}): object => {
+      const retrievers = Array(count).fill({ standard: { query: { match_all: {} } } });
+      return { retriever: { rrf: { retrievers, ...more } } };
+    };
+    const filter = Array(16_385).fill({ term: { a: 1 } });
+    expect(refused(lists(2, { filter }))).toContain('a retriever takes at most [16384] filters');
+    expect(refused(lists(150))).toContain('at most [100] result sets, but was [150]');
+    expect(refused(lists(5000))).toContain('at most [100] result sets, but was [1001]');
+  });
+
+  it('is refused before it is read, with more values than a body may have', () => {
+    const body = { query: { terms: { a: Array(500_000).fill(1) } } };
+    expect(refused(body)).toMatch(/^the body has \[50000\d\] values, at most \[500000\] are possible on this server$/u);
+    // Commas in a string are no values.
+    expect(refused({ query: { match: { a: ','.repeat(600_000) } } })).toBe('');
   });
 });

@@ -159,12 +159,13 @@ export class SearchBody {
   /** The `highlight` section as the cluster gets it, with these of its fields only; undefined if that leaves none. */
   #highlightOf(span: Span, names: readonly string[]): string | undefined {
     if (names.length === 0) return undefined;
+    const wanted = new Set(names);
     const { text } = this;
     const pair = ({ nameAt, end }: Member): string => this.piece({ start: nameAt.start, end });
     const parts = members(text, span.start).map((member) => {
       if (member.name !== 'fields') return pair(member);
       const objects = kindAt(text, member) === 'array' ? elements(text, member.start) : [member];
-      const fields = objects.flatMap((it) => members(text, it.start)).filter((it) => names.includes(it.name));
+      const fields = objects.flatMap((it) => members(text, it.start)).filter((it) => wanted.has(it.name));
       return `"fields":[${fields.map((field) => `{${pair(field)}}`).join(',')}]`;
     });
     return `{${parts.join(',')}}`;

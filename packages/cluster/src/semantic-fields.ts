@@ -252,8 +252,16 @@ export function executeNative(
   body: object | string,
   cancel?: Parameters<SearchEngine['execute']>[2],
 ): Promise<EngineReply> {
-  const sent = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+  const sent = Buffer.from(typeof body === 'string' ? body : wellFormed(JSON.stringify(body)));
   return native.execute({ op, path: {}, query: {} }, sent, cancel);
+}
+
+/**
+ * A text that `JSON.stringify` wrote, with a replacement character for each half of a character that stands alone, as the engine reads the
+ * bodies of requests: `JSON.stringify` writes it as an escape, which the engine refuses.
+ */
+function wellFormed(json: string): string {
+  return json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][\da-f]{2}/gu, '$1\ufffd');
 }
 
 /** The body of an answer of the native engine, as text. */

@@ -175,7 +175,7 @@ describe('neighbours in OpenSearch', () => {
     } as unknown as VectorFields;
     const context: NeighbourContext = { transport, product, vectors };
     const read = new SearchBody(JSON.stringify(body), { product, restricted: true, pages });
-    read.resolve({ tokens: () => ({ a: 1 }), vector: () => [0, 1] });
+    read.resolve({ tokens: () => ({ a: 1 }), vector: () => [0, 1], isBlank: () => false });
     await findNeighbours(context, 'i', {}, read);
     return { asked, sent: JSON.parse(read.translated()) as unknown };
   }
@@ -407,7 +407,7 @@ describe('a script that compares vectors, in OpenSearch', () => {
       product,
       restricted: false,
     });
-    body.resolve({ tokens: () => ({}), vector: () => [] });
+    body.resolve({ tokens: () => ({}), vector: () => [], isBlank: () => false });
     return (JSON.parse(body.translated()) as any).query.script_score;
   };
 

@@ -39,14 +39,12 @@ struct Texts {
 }
 
 impl Texts {
-    /// What the model made of a text, as JSON.
+    /// What the model made of a text, as JSON, and whether the text matches nothing, whatever that is.
     fn shown(&self, text: &str, made: &Output) -> Result<Value, ModelError> {
         let wrong = |made, wanted| ModelError::WrongKind { id: self.model.clone(), made, wanted };
         match (self.wants, made) {
-            // A text without any word matches nothing, whatever the model makes of it.
-            (Wanted::Tokens, Output::Sparse(_)) if is_blank(text) => Ok(json!({})),
             (Wanted::Tokens, Output::Sparse(_)) | (Wanted::Vector, Output::Dense(_)) => {
-                Ok(vector_to_json(made))
+                Ok(json!({ "made": vector_to_json(made), "blank": is_blank(text) }))
             }
             (Wanted::Tokens, _) => Err(wrong("dense", "sparse")),
             (Wanted::Vector, _) => Err(wrong("sparse", "dense")),
