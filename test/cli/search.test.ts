@@ -12,13 +12,16 @@ const { server, folder, run, json, said } = await serve();
 describe('search', () => {
   it('finds by words and meaning, fused, and shows passages', async () => {
     const text = await said('search', 'the', 'biggest', 'creature', '--index', 'articles', '--size', '1');
-    expect(text).toMatch(/^ 1 {2}0 .*\n {4}Blue whales are the largest animals\n.*found, \d+ ms\n$/);
+    expect(text).toMatch(/^ 1 {2}0 .*\n {4}Blue whales are the largest animals\nthe best document, \d+ ms\n$/);
     // A fused list ends with documents of score 0, for which nothing speaks.
     const scores = (await json('search', 'yeast', '--index', 'articles')).hits.hits.map((hit: any) => hit._score);
     expect(scores).toContain(0);
     const shown = scores.filter((score: number) => score !== 0).length;
     const all = await said('search', 'yeast', '--index', 'articles');
-    expect([all.match(/^ \d /gm)?.length, all]).toEqual([shown, expect.stringContaining(`\n${String(shown)} found, `)]);
+    expect([all.match(/^ \d /gm)?.length, all]).toEqual([
+      shown,
+      expect.stringContaining(`\nthe ${shown === 1 ? 'best document' : `${String(shown)} best documents`}, `),
+    ]);
     const answer = await json('search', 'yeast', '--index', 'articles', '--by', 'words');
     expect(answer.hits.hits.map((hit: any) => hit._id)).toEqual(['1']);
     const meaning = await json(
@@ -112,7 +115,7 @@ describe('search', () => {
     ]);
   });
 
-  it('shows the titles of documents, and how many are found where that is known', async () => {
+  it('shows the titles of documents, and how many are found where not all are ordered', async () => {
     for (const [id, Recipe, steps] of [
       ['1', 'Lentil soup', 'Take a pan and boil lentils in it until they are soft.'],
       ['2', 'Apple cake', 'Mix flour and eggs, and bake the apples in the oven.'],
@@ -130,8 +133,10 @@ describe('search', () => {
     await server.request('POST', '/recipes/_bulk?refresh=true', lines);
     const args = ['search', 'boil', 'bake', 'pan', '--index', 'recipes'];
     expect((await json(...args)).hits.total).toEqual({ value: 300, relation: 'eq' });
-    expect(await said(...args)).toMatch(/^300 found, /m);
-    expect(await said(...args, '--filter', 'Recipe:dish')).toMatch(/^298 found, /m);
+    expect(await said(...args)).toMatch(/^the 10 best documents, /m);
+    expect(await said(...args, '--size', '1')).toMatch(/^the best document, /m);
+    expect(await said(...args, '--by', 'words')).toMatch(/^300 found, /m);
+    expect(await said(...args, '--by', 'words', '--filter', 'Recipe:dish')).toMatch(/^298 found, /m);
     await server.request('DELETE', '/recipes');
   });
 

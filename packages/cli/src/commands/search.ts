@@ -97,9 +97,11 @@ export function addSearch(program: Command): void {
     const body = options.body === undefined ? undefined : readBody(options.body);
     const asked = ask(context, question, body, options);
     const waiting = 'waiting for the answer; if this question starts a model, that takes some seconds';
-    const answer = await whileWaiting(context.terminal.err, waiting, asked).catch(async (error: unknown) => {
-      throw await namingIndices(context, aboutFilter(error, options));
-    });
+    const { answer, orders } = await whileWaiting(context.terminal.err, waiting, asked).catch(
+      async (error: unknown) => {
+        throw await namingIndices(context, aboutFilter(error, options));
+      },
+    );
     const named = body === undefined ? (options.filter ?? []).flatMap(fieldsOfFilter) : fieldsOfSearch(body);
     await noteFields(context, options.index, named, options.filter);
     context.show(answer, (out) => {
@@ -107,16 +109,20 @@ export function addSearch(program: Command): void {
       // Nothing speaks for what has a score of 0, and a fused list ends with such hits: behind the first, nothing else is found.
       const hits = body === undefined ? listed.filter(({ _score: score }) => score !== 0) : listed;
       const total = hits.length < listed.length ? { value: hits.length, relation: 'eq' as const } : all;
-      const footer = out.dim(`${foundBy(options, hits.length, total)}${duration(answer.took)}`);
+      const footer = out.dim(`${foundBy(orders, hits.length, total)}${duration(answer.took)}`);
       const titleField = titleFieldOf(hits.map(({ _source: source }) => (source as Document | undefined) ?? {}));
       return `${hits.map((hit, at) => described(out, hit, at, titleField)).join('')}${footer}\n`;
     });
   });
 }
 
-/** How many documents were found. Dense vectors order all documents, and those that the search looked at say nothing. */
-function foundBy({ by }: Options, shown: number, total: SearchResponse<Document>['hits']['total']): string {
-  if (by === 'dense') return shown === 1 ? 'the nearest document, ' : `the ${number(shown)} nearest documents, `;
+/** What a search puts in an order: documents that match, or all, which are near a question or good answers to it to some degree. */
+type Orders = 'matching' | 'nearest' | 'best';
+
+/** How many documents were found. Where a search orders all documents, the number of those that it looked at says nothing. */
+function foundBy(orders: Orders, shown: number, total: SearchResponse<Document>['hits']['total']): string {
+  if (orders !== 'matching' && shown > 0)
+    return shown === 1 ? `the ${orders} document, ` : `the ${number(shown)} ${orders} documents, `;
   return total === undefined ? '' : `${total.relation === 'gte' ? 'at least ' : ''}${number(total.value)} found, `;
 }
 
@@ -125,9 +131,11 @@ async function ask(
   question: string,
   body: SearchRequest | undefined,
   options: Options,
-): Promise<SearchResponse<Document>> {
+): Promise<{ readonly answer: SearchResponse<Document>; readonly orders: Orders }> {
   const request = body ?? (await requestFor(context, question, options));
-  return context.sparrow.index<Document>(options.index).search(request);
+  const ordered = options.by === 'dense' ? 'nearest' : 'retriever' in request ? 'best' : 'matching';
+  const answer = await context.sparrow.index<Document>(options.index).search(request);
+  return { answer, orders: body === undefined ? ordered : 'matching' };
 }
 
 /** The request that `--body` gives, or that is in the file which it names behind an @. */
