@@ -132,7 +132,18 @@ it('tasks shows jobs, waits for them, and cancels them', async () => {
   expect(await said('tasks', 'list', '--all')).toMatch(
     new RegExp(`^${quick} +reindex +3 +3 .* completed +reindex`, 'm'),
   );
-  expect((await json('tasks', 'list', '--all'))[0]).toMatchObject({
+  await server.request('PUT', '/taught', {
+    mappings: { properties: { text: { type: 'semantic_text', inference_id: '.elser-2-elasticsearch' } } },
+  });
+  await server.request('PUT', '/taught/_doc/1?refresh=true', { text: 'Yeast makes dough rise.' });
+  const change = { field: 'text', inference_id: '.all-minilm-l6-v2-elasticsearch' };
+  const changing = await server.request('POST', '/taught/_ext/model/_change?wait_for_completion=false', change);
+  await run('tasks', 'show', changing.body.task, '--watch');
+  expect(await said('tasks', 'list', '--all')).toMatch(
+    new RegExp(`^${changing.body.task as string} +change +1 +1 .* completed`, 'm'),
+  );
+  await server.request('DELETE', '/taught');
+  expect((await json('tasks', 'list', '--all'))[1]).toMatchObject({
     completed: true,
     task: { action: known.task.action },
   });

@@ -44,6 +44,11 @@ async function report(place: string, ...args: string[]): Promise<any> {
   return JSON.parse(stdout);
 }
 
+it('tries the packaged head itself, and not the model that it is on', async () => {
+  const found = await report(join(PACKAGES, 'model-splade-minilm-l6'));
+  expect(found.kind).toMatch(/sparse/u);
+});
+
 it('says what is recognised, how fast and large it is, and whether it agrees with its reference', async () => {
   const found = await report(model('checkpoint-matryoshka', expected['checkpoint-matryoshka']));
   expect(found).toMatchObject({

@@ -32,19 +32,26 @@ export function embeddedModels(): readonly string[] {
 /** Files of which one makes a folder a model. */
 const WEIGHTS = ['model.onnx', 'onnx/model.onnx', 'model.safetensors', 'model.safetensors.index.json'];
 
-const isModel = (folder: string): boolean => WEIGHTS.some((file) => existsSync(join(folder, file)));
+/** Files of a model whose weights are missing, or are not read: the engine says so of it, where its folder would be passed over in silence. */
+const WITHOUT_WEIGHTS = ['config.json', 'pytorch_model.bin'];
+
+const holds = (folder: string, files: readonly string[]): boolean =>
+  files.some((file) => existsSync(join(folder, file)));
 
 /**
- * The model directories inside `folder`: every child with weights as safetensors or ONNX, or the folder itself.
+ * The model directories inside `folder`: every child with the files of a model, or the folder itself if it has weights as safetensors or
+ * ONNX.
  *
  * @throws if there is no such folder
  */
 export function modelDirectories(folder: string): readonly string[] {
-  if (isModel(folder)) return [folder];
-  return children(folder)
+  if (holds(folder, WEIGHTS)) return [folder];
+  const folders = children(folder)
     .map((name) => join(folder, name))
-    .filter((path) => statSync(path).isDirectory() && isModel(path))
+    .filter((path) => statSync(path).isDirectory())
     .sort();
+  const isLone = holds(folder, WITHOUT_WEIGHTS) && !folders.some((path) => holds(path, WEIGHTS));
+  return isLone ? [folder] : folders.filter((path) => holds(path, [...WEIGHTS, ...WITHOUT_WEIGHTS]));
 }
 
 function children(folder: string): readonly string[] {

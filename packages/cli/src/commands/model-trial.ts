@@ -134,9 +134,10 @@ export class Trial {
     const { trained_model_configs: configs } = await this.ask<{ readonly trained_model_configs: readonly Config[] }>(
       'get_trained_models',
     );
-    // Beside a head are the models that it may be on, of which one may be a head itself. A folder of an embedded model has
-    // another name than the model, and there is no other.
-    const config = configs.find(({ model_id }) => model_id === this.id) ?? configs[0];
+    // Beside a head are the models that it may be on, of which one may be a head itself. A packaged model has another name than its folder:
+    // that of the head that is packaged follows from it, and beside the others there is no other model.
+    const called = (name: string): Config | undefined => configs.find(({ model_id }) => model_id === name);
+    const config = called(this.id) ?? called(this.id.replace(/^model-/u, '.')) ?? configs[0];
     const problem = config?.metadata?.error;
     if (problem !== undefined) throw new CommandError(problem);
     this.id = config?.model_id ?? this.id;

@@ -13,6 +13,7 @@ interface Status {
   readonly updated?: number;
   readonly deleted?: number;
   readonly noops?: number;
+  readonly filled?: number;
   readonly version_conflicts?: number;
 }
 
@@ -170,7 +171,9 @@ async function watchOne(context: Context, id: string): Promise<Known> {
 
 function countsOf({ status = {} }: Task): { readonly done: number; readonly total: number } {
   const { total = 0, created = 0, updated = 0, deleted = 0, noops = 0, version_conflicts: conflicts = 0 } = status;
-  return { done: created + updated + deleted + noops + conflicts, total };
+  // A change of model counts documents that it gave a new vector.
+  const { filled = 0 } = status;
+  return { done: created + updated + deleted + noops + conflicts + filled, total };
 }
 
 const HEADING = ['task', 'job', 'done', 'of', 'running for', 'what'];
