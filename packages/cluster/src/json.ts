@@ -160,8 +160,9 @@ function checkValues(text: string): void {
     else if (sign === '"') place = behindString(text, place) - 1;
   }
   if (values <= MOST_VALUES) return;
-  const [has, most] = [values, MOST_VALUES].map(String);
-  throw illegal(`the body has [${has}] values, at most [${most}] are possible on this server`);
+  throw illegal(
+    `the body has [${String(values)}] values, at most [${String(MOST_VALUES)}] are possible on this server`,
+  );
 }
 
 /** An object without some of its members. */
