@@ -54,7 +54,7 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
     'MAX_NEAR',
   ],
   'words of an `intervals`, and rules that stand for words, in it': [
-    'crates/tantivy-index/src/query/kinds/intervals/mod.rs',
+    'crates/tantivy-index/src/query/kinds/intervals/node.rs',
     'MOST_PARTS',
   ],
   'contexts that a `completion` asks for, each cell of a place being one': [
