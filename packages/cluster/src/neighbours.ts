@@ -64,10 +64,11 @@ export async function findNeighbours(
   const find = context.product.name === 'Elasticsearch' ? findInElasticsearch : findInOpenSearch;
   for (const one of body.near.filter((it) => it.findsNothing)) one.text = '{"match_none":{}}';
   const inFilters = neighboursInFilters(body.near);
+  const inAny = new Set([...inFilters.values()].flat());
   const left = new Set(body.near.filter((it) => !it.findsNothing));
   while (left.size > 0) {
     const ready = [...left].filter((one) => !(inFilters.get(one) ?? []).some((it) => left.has(it)));
-    await find(context, { expression, target, signal }, body, ready, new Set([...inFilters.values()].flat()));
+    await find(context, { expression, target, signal }, body, ready, inAny);
     for (const one of ready) left.delete(one);
   }
 }

@@ -78,7 +78,7 @@ const OF_PASSAGES: ReadonlySet<string> = new Set(['semantic', 'match', 'sparse_v
 /** Deepest nesting of clauses; the cluster has bounds of its own. */
 const MAX_DEPTH = 200;
 /** Most clauses in a body. The native engine allows so many for each query. */
-const MAX_CLAUSES = 16_384;
+export const MAX_CLAUSES = 16_384;
 /** Most queries by vectors or passages: the clauses of a query that a cluster allows. */
 const MAX_NEAR = 1024;
 

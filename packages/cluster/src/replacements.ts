@@ -25,14 +25,14 @@ export class Replacements {
   piece(span: Span): string {
     const edits = [];
     const all = this.#sorted();
-    for (let at = this.#firstFrom(span.start); at < all.length;) {
+    for (let at = firstFrom(all, span.start); at < all.length;) {
       const one = all[at];
       if (one === undefined || one.start >= span.end) break;
       if (one.end > span.end) {
         at += 1;
         continue;
       }
-      const after = this.#firstFrom(one.end);
+      const after = firstFrom(all, one.end);
       const next = all[at + 1];
       // Of two clauses in one object, the cluster says what is wrong.
       const isMalformed = next?.start === one.start && next.end === one.end;
@@ -46,11 +46,6 @@ export class Replacements {
     if (!this.#isSorted) this.#all.sort((a, b) => a.start - b.start || b.end - a.end);
     this.#isSorted = true;
     return this.#all;
-  }
-
-  /** Place of the first one that begins at this place of the text or behind it. */
-  #firstFrom(start: number): number {
-    return firstFrom(this.#all, start);
   }
 }
 

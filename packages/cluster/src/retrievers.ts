@@ -11,6 +11,7 @@ import { illegal, notOverCluster, refusal, unparsable } from './errors.js';
 import { type Json, type Member, type Span, elements, isObject, kindAt, members, textOf, valueOf } from './json.js';
 import { type Knn, readKnn } from './knn.js';
 import { bestOf, pinnedDocuments } from './pinned.js';
+import { MAX_CLAUSES } from './queries.js';
 import type { SemanticIndex } from './semantic-fields.js';
 
 /** A node of the tree of lists: one that a query finds, or one that is fused from others. */
@@ -96,8 +97,6 @@ const MAX_DEPTH = 10;
 const MAX_LISTS = 100;
 /** Lists of a body after which no more are read, only to be counted in an error. */
 const MOST_READ = 1000;
-/** Most filters of a retriever: the clauses of a query in the native engine. */
-const MAX_FILTERS = 16_384;
 const RANK_CONSTANT = 60;
 /** The window of `rank`, and that of a retriever, where the request names none. */
 const RANK_WINDOW = 100;
@@ -203,8 +202,8 @@ function read(text: string, span: Span, around: Around): Node {
   const own = parts.filter(({ name }) => name === 'filter');
   const listed = own.flatMap((it) => (kindAt(text, it) === 'array' ? elements(text, it.start) : [it]));
   const inside = listed.length === 0 ? around : { ...around, filters: [...around.filters, ...listed] };
-  if (inside.filters.length > MAX_FILTERS)
-    throw illegal(`a retriever takes at most [${String(MAX_FILTERS)}] filters, with those of the retrievers around it`);
+  if (inside.filters.length > MAX_CLAUSES)
+    throw illegal(`a retriever takes at most [${String(MAX_CLAUSES)}] filters, with those of the retrievers around it`);
   const value: Value = (name) => {
     const part = parts.find((it) => it.name === name);
     return part === undefined ? undefined : valueOf(text, part);

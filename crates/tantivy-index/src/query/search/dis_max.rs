@@ -78,7 +78,7 @@ impl Compiler<'_> {
         for query in &queries {
             let alone = BoolQuery { must: vec![query.clone()], ..BoolQuery::default() };
             match self.max_score(&Query::new(QueryKind::Bool(alone)).with_boost(boost))? {
-                // Of all fields of a mapping, most have none of the words.
+                // A query without documents decides nothing. With `*`, most of the fields have none of the words.
                 Some(sum) if sum.is_empty() => {}
                 Some(sum) if found.len() < MAX_SUMS => found.push((query, sum)),
                 _ => {
